@@ -1,0 +1,8 @@
+//! Turns samples into statistics, tables and answers.
+//!
+//! A sample is one run of one cell in a fresh process, and one row of a CSV file. This crate owns
+//! that file's form ([`sample`]) and everything that is computed from it. It does not measure, and
+//! it knows nothing of Parquet.
+#![forbid(unsafe_code)]
+
+pub mod sample;

@@ -1,0 +1,387 @@
+//! The sample: what one measured process reported, and the one owner of the CSV's columns.
+//!
+//! The struct's fields are the columns, in order. What a kind of sample does not measure is `None`
+//! and an empty field, never 0. `docs/csv.md` explains every column; a test holds the two together.
+
+mod append;
+mod error;
+mod read;
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+pub use append::SampleWriter;
+pub use error::SampleError;
+pub use read::{Samples, read_samples};
+
+/// The version of the CSV's columns and their meaning. It goes up with every change of either.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a sample measures. Counting slows the work, so times and heap come from separate processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Allocations are counted: peak heap, calls and bytes. No times, RSS or faults.
+    Heap,
+    /// The allocator is bare: times, RSS and faults. No heap figures.
+    Rss,
+}
+
+/// Whether the sample's work was done and verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The work was done; the measures are to be believed.
+    Ok,
+    /// It was not; the `error` column says why, and the measures are empty.
+    Failed,
+}
+
+/// What is done with the dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// The file is read, batch by batch.
+    Read,
+    /// The file is written from batches made beforehand.
+    Write,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Heap => "heap",
+            Self::Rss => "rss",
+        })
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// One run of one cell in a fresh process: one row of the CSV.
+///
+/// Build one with [`Sample::new`] and struct update, so that what is not measured stays empty:
+///
+/// ```
+/// use alloquet_report::sample::{Kind, Sample, Workload};
+///
+/// let sample = Sample {
+///     dataset: "wide-float".to_owned(),
+///     strategy: "pooled".to_owned(),
+///     heap_peak_bytes: Some(264_241_152),
+///     ..Sample::new(Kind::Heap, Workload::Read)
+/// };
+/// assert_eq!(sample.wall_s, None);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// [`SCHEMA_VERSION`] of the program that wrote the row.
+    pub schema_version: u32,
+    /// Names the run: all samples that were interleaved with one another.
+    pub run_id: String,
+    /// Name of the matrix that was measured.
+    pub matrix: String,
+    /// Number of the repetition, from 0. Samples of one repetition are compared in pairs.
+    pub repetition: u32,
+    /// Place of the sample in the run's shuffled order, from 0.
+    pub position: u32,
+    /// What the sample measures.
+    pub kind: Kind,
+    /// The global allocator of the binary.
+    pub allocator: String,
+    /// The allocator's version, as it reports it itself.
+    pub allocator_version: String,
+    /// The allocator's environment, `NAME=value;NAME=value`; empty for its defaults.
+    pub settings: String,
+    /// The kernel's transparent huge page mode (`/sys/kernel/mm/transparent_hugepage/enabled`).
+    pub thp: String,
+    /// The Cargo profile of the binary.
+    pub profile: String,
+    /// What was done with the dataset.
+    pub workload: Workload,
+    /// Name of the dataset, or of the user's own file.
+    pub dataset: String,
+    /// The buffer strategy; `upstream` and what starts with it are controls.
+    pub strategy: String,
+    /// Threads that did the work.
+    pub threads: u32,
+    /// Rows asked for in a batch.
+    pub batch_rows: u64,
+    /// Whether the work was done and verified.
+    pub status: Status,
+    /// Why it was not, on one line; empty otherwise.
+    pub error: String,
+    /// Wall clock time of the measured window, in seconds.
+    pub wall_s: Option<f64>,
+    /// User CPU time of the measured window, in seconds.
+    pub user_s: Option<f64>,
+    /// System CPU time of the measured window, in seconds.
+    pub sys_s: Option<f64>,
+    /// Peak RSS of the process since the window began (`VmHWM`), in bytes.
+    pub max_rss_bytes: Option<u64>,
+    /// RSS just before the window, in bytes.
+    pub rss_before_bytes: Option<u64>,
+    /// RSS just after the window, in bytes.
+    pub rss_after_bytes: Option<u64>,
+    /// The anonymous part of the RSS just after the window (`RssAnon`), in bytes.
+    pub rss_anon_bytes: Option<u64>,
+    /// Peak RSS by the parent's `wait4`, in bytes: a cross-check of `max_rss_bytes`.
+    pub ru_maxrss_bytes: Option<u64>,
+    /// Most bytes live in the Rust heap at any moment of the window.
+    pub heap_peak_bytes: Option<u64>,
+    /// Bytes live in the Rust heap just before the window.
+    pub heap_before_bytes: Option<u64>,
+    /// Bytes allocated within the window, whether freed or not.
+    pub allocated_bytes: Option<u64>,
+    /// Calls of `alloc` and `alloc_zeroed` within the window.
+    pub allocations: Option<u64>,
+    /// Calls of `realloc` within the window.
+    pub reallocations: Option<u64>,
+    /// Page faults served without I/O within the window.
+    pub minor_faults: Option<u64>,
+    /// Page faults that needed I/O within the window.
+    pub major_faults: Option<u64>,
+    /// Rows read or written.
+    pub rows: Option<u64>,
+    /// Values read or written, nulls counted.
+    pub values: Option<u64>,
+    /// Length of the Parquet file, in bytes.
+    pub file_bytes: Option<u64>,
+    /// Bytes of the batches as Arrow arrays.
+    pub decoded_bytes: Option<u64>,
+    /// Full checksum of the batches, in hexadecimal. The same for every lane of a workload.
+    pub checksum: Option<String>,
+    /// The cheap sum over every value, in hexadecimal. The same for every lane of a workload.
+    pub fold: Option<String>,
+    /// Which binary was measured: the `NAME` of `--with NAME=BINARY`, or the allocator's name.
+    pub label: String,
+    /// Scale of the dataset's rows; 1 is the dataset as defined.
+    pub scale_rows: f64,
+    /// Scale of the dataset's columns; 1 is the dataset as defined.
+    pub scale_columns: f64,
+    /// Notes on the sample, separated by semicolons, such as `ru_maxrss-differs`.
+    pub flags: String,
+    /// Seed of the run's order.
+    pub seed: u64,
+    /// Most bytes the reader or writer itself owned at once, by its own ledger.
+    pub ledger_peak_bytes: Option<u64>,
+    /// Bytes of fetched, still raw pages at the ledger's peak.
+    pub ledger_fetch_bytes: Option<u64>,
+    /// Bytes of decrypted pages at the ledger's peak.
+    pub ledger_decrypt_bytes: Option<u64>,
+    /// Bytes of decompressed pages at the ledger's peak.
+    pub ledger_page_bytes: Option<u64>,
+    /// Bytes of dictionary pages at the ledger's peak.
+    pub ledger_dictionary_bytes: Option<u64>,
+    /// Bytes of codec state at the ledger's peak, as far as the Rust side holds it.
+    pub ledger_codec_bytes: Option<u64>,
+    /// Bytes of decoded output at the ledger's peak.
+    pub ledger_output_bytes: Option<u64>,
+    /// Bytes of file metadata at the ledger's peak.
+    pub ledger_metadata_bytes: Option<u64>,
+    /// Sum over the columns of the largest stored page, in bytes.
+    pub largest_stored_pages_bytes: Option<u64>,
+    /// Sum over the columns of the largest decompressed page, in bytes.
+    pub largest_pages_bytes: Option<u64>,
+}
+
+impl Sample {
+    /// A sample of which nothing is known yet: names empty, measures `None`, status `ok`,
+    /// one thread, scale 1.
+    #[must_use]
+    pub fn new(kind: Kind, workload: Workload) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            run_id: String::new(),
+            matrix: String::new(),
+            repetition: 0,
+            position: 0,
+            kind,
+            allocator: String::new(),
+            allocator_version: String::new(),
+            settings: String::new(),
+            thp: String::new(),
+            profile: String::new(),
+            workload,
+            dataset: String::new(),
+            strategy: String::new(),
+            threads: 1,
+            batch_rows: 0,
+            status: Status::Ok,
+            error: String::new(),
+            wall_s: None,
+            user_s: None,
+            sys_s: None,
+            max_rss_bytes: None,
+            rss_before_bytes: None,
+            rss_after_bytes: None,
+            rss_anon_bytes: None,
+            ru_maxrss_bytes: None,
+            heap_peak_bytes: None,
+            heap_before_bytes: None,
+            allocated_bytes: None,
+            allocations: None,
+            reallocations: None,
+            minor_faults: None,
+            major_faults: None,
+            rows: None,
+            values: None,
+            file_bytes: None,
+            decoded_bytes: None,
+            checksum: None,
+            fold: None,
+            label: String::new(),
+            scale_rows: 1.0,
+            scale_columns: 1.0,
+            flags: String::new(),
+            seed: 0,
+            ledger_peak_bytes: None,
+            ledger_fetch_bytes: None,
+            ledger_decrypt_bytes: None,
+            ledger_page_bytes: None,
+            ledger_dictionary_bytes: None,
+            ledger_codec_bytes: None,
+            ledger_output_bytes: None,
+            ledger_metadata_bytes: None,
+            largest_stored_pages_bytes: None,
+            largest_pages_bytes: None,
+        }
+    }
+
+    /// The same sample as a failure: says why, and every measure is emptied.
+    #[must_use]
+    pub fn failed(self, error: impl fmt::Display) -> Self {
+        Self {
+            schema_version: self.schema_version,
+            run_id: self.run_id,
+            matrix: self.matrix,
+            repetition: self.repetition,
+            position: self.position,
+            allocator: self.allocator,
+            allocator_version: self.allocator_version,
+            settings: self.settings,
+            thp: self.thp,
+            profile: self.profile,
+            dataset: self.dataset,
+            strategy: self.strategy,
+            threads: self.threads,
+            batch_rows: self.batch_rows,
+            status: Status::Failed,
+            error: one_line(&error.to_string()),
+            label: self.label,
+            scale_rows: self.scale_rows,
+            scale_columns: self.scale_columns,
+            flags: self.flags,
+            seed: self.seed,
+            ..Self::new(self.kind, self.workload)
+        }
+    }
+}
+
+/// A text on one line: runs of white space become one space.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// How many of `bytes` are whole lines; the rest is a row that was never finished.
+fn whole_rows(bytes: &[u8]) -> usize {
+    let last = bytes.iter().rposition(|byte| *byte == b'\n');
+    last.map_or(0, |end| end + 1)
+}
+
+/// The CSV's columns, in order.
+#[must_use]
+pub fn columns() -> Vec<String> {
+    let blank = Sample::new(Kind::Rss, Workload::Read);
+    // Into memory, and of plain fields: it cannot fail, and a test sees it if it ever does.
+    let bytes = encode(&blank, true).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let header = text.lines().next().unwrap_or_default();
+    header.split(',').map(str::to_owned).collect()
+}
+
+/// The samples as the text of a CSV file: what a [`SampleWriter`] writes.
+///
+/// # Errors
+///
+/// Where a sample cannot be put in a row.
+pub fn to_csv(samples: &[Sample]) -> Result<String, csv::Error> {
+    let mut text = columns().join(",") + "\n";
+    for sample in samples {
+        text.push_str(&String::from_utf8_lossy(&row(sample)?));
+    }
+    Ok(text)
+}
+
+/// One sample as exactly one line: line breaks inside a text become spaces.
+fn row(sample: &Sample) -> Result<Vec<u8>, csv::Error> {
+    let mut row = encode(sample, false)?;
+    let last = row.len().saturating_sub(1);
+    for byte in &mut row[..last] {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    Ok(row)
+}
+
+fn encode(sample: &Sample, header: bool) -> Result<Vec<u8>, csv::Error> {
+    let mut bytes = Vec::new();
+    let mut writer = csv::WriterBuilder::new()
+        .has_headers(header)
+        .from_writer(&mut bytes);
+    writer.serialize(sample)?;
+    writer.flush()?;
+    drop(writer);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_columns_are_these() {
+        let expected = "schema_version run_id matrix repetition position kind allocator \
+            allocator_version settings thp profile workload dataset strategy threads batch_rows \
+            status error wall_s user_s sys_s max_rss_bytes rss_before_bytes rss_after_bytes \
+            rss_anon_bytes ru_maxrss_bytes heap_peak_bytes heap_before_bytes allocated_bytes \
+            allocations reallocations minor_faults major_faults rows values file_bytes \
+            decoded_bytes checksum fold label scale_rows scale_columns flags seed \
+            ledger_peak_bytes ledger_fetch_bytes ledger_decrypt_bytes ledger_page_bytes \
+            ledger_dictionary_bytes ledger_codec_bytes ledger_output_bytes \
+            ledger_metadata_bytes largest_stored_pages_bytes largest_pages_bytes";
+        assert_eq!(columns(), expected.split_whitespace().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_failure_keeps_the_names_and_empties_the_measures() {
+        let sample = Sample {
+            run_id: "r1".to_owned(),
+            strategy: "pooled".to_owned(),
+            repetition: 3,
+            seed: 42,
+            wall_s: Some(1.0),
+            rows: Some(7),
+            checksum: Some("ab".to_owned()),
+            ..Sample::new(Kind::Heap, Workload::Write)
+        };
+        let expected = Sample {
+            run_id: "r1".to_owned(),
+            strategy: "pooled".to_owned(),
+            repetition: 3,
+            seed: 42,
+            status: Status::Failed,
+            error: "wrong key: column a".to_owned(),
+            ..Sample::new(Kind::Heap, Workload::Write)
+        };
+        assert_eq!(sample.failed("wrong key:\n  column a"), expected);
+    }
+}
