@@ -1,0 +1,122 @@
+//! Parquet Modular Encryption, the reading side: keys of a column, AAD of a module, AES-GCM.
+//!
+//! Source: <https://github.com/apache/parquet-format/blob/master/Encryption.md>.
+
+mod aad;
+mod cipher;
+
+use std::sync::Arc;
+
+use parquet::encryption::decrypt::FileDecryptionProperties;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::column_crypto_metadata::ColumnCryptoMetaData;
+use parquet::file::metadata::ColumnChunkMetaData;
+
+pub(crate) use aad::Module;
+pub(crate) use cipher::{FRAMING_LEN, LENGTH_LEN};
+
+use crate::format::footer::FileEncryption;
+use aad::Aad;
+use cipher::Cipher;
+
+/// What decrypts the columns of one file: the caller's keys and the file's part of the AAD.
+pub(crate) struct FileCrypto {
+    properties: Arc<FileDecryptionProperties>,
+    encryption: FileEncryption,
+    file_aad: Vec<u8>,
+}
+
+impl FileCrypto {
+    pub(crate) fn new(
+        properties: Arc<FileDecryptionProperties>,
+        encryption: FileEncryption,
+    ) -> Self {
+        // A prefix that the caller gives goes before one that the file stores, as in the parquet crate.
+        let prefix = properties
+            .aad_prefix()
+            .or(encryption.aad_prefix.as_ref())
+            .map_or(&[][..], Vec::as_slice);
+        let file_aad = [prefix, &encryption.aad_file_unique].concat();
+        Self {
+            properties,
+            encryption,
+            file_aad,
+        }
+    }
+
+    /// What decrypts the chunk of column `column` (leaf) in row group `row_group`.
+    pub(crate) fn column(
+        &self,
+        how: &ColumnCryptoMetaData,
+        row_group: usize,
+        column: usize,
+    ) -> Result<ColumnCrypto> {
+        let key = match how {
+            ColumnCryptoMetaData::ENCRYPTION_WITH_FOOTER_KEY => self
+                .properties
+                .footer_key(self.encryption.footer_key_metadata.as_deref())?,
+            ColumnCryptoMetaData::ENCRYPTION_WITH_COLUMN_KEY(with) => self
+                .properties
+                .column_key(&with.path_in_schema.join("."), with.key_metadata.as_deref())?,
+        };
+        Ok(ColumnCrypto {
+            cipher: Cipher::new(&key)?,
+            aad: Aad::new(&self.file_aad, row_group, column)?,
+        })
+    }
+}
+
+/// What decrypts the modules of one column chunk.
+pub(crate) struct ColumnCrypto {
+    cipher: Cipher,
+    aad: Aad,
+}
+
+impl ColumnCrypto {
+    /// For a chunk that is encrypted, if it is; an error where it is and no keys are at hand.
+    pub(crate) fn for_chunk(
+        file: Option<&FileCrypto>,
+        chunk: &ColumnChunkMetaData,
+        row_group: usize,
+        column: usize,
+    ) -> Result<Option<Self>> {
+        match (chunk.crypto_metadata(), file) {
+            (None, _) => Ok(None),
+            (Some(how), Some(file)) => file.column(how, row_group, column).map(Some),
+            (Some(_), None) => Err(ParquetError::General(format!(
+                "column '{}' is encrypted and no keys were given: use with_file_decryption_properties",
+                chunk.column_path().string()
+            ))),
+        }
+    }
+
+    /// Decrypts `module` (length, nonce, ciphertext, tag) where it lies and returns the plaintext's
+    /// place in it. `page_ordinal` counts the chunk's data pages; dictionary modules have none.
+    pub(crate) fn open_in_place(
+        &self,
+        module: &mut [u8],
+        kind: Module,
+        page_ordinal: usize,
+    ) -> Result<std::ops::Range<usize>> {
+        let aad = self.aad.of(kind, page_ordinal)?;
+        self.cipher.open_in_place(module, &aad)
+    }
+
+    /// Decrypts `module` into `out` and returns the plaintext's length. `out` must hold all of the
+    /// module but its length and nonce, see [`separate_len`](Self::separate_len).
+    pub(crate) fn open_separate(
+        &self,
+        module: &[u8],
+        kind: Module,
+        page_ordinal: usize,
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let aad = self.aad.of(kind, page_ordinal)?;
+        self.cipher.open_separate(module, &aad, out)
+    }
+
+    /// Bytes that [`open_separate`](Self::open_separate) needs for a module of `module_len` bytes.
+    pub(crate) fn separate_len(module_len: usize) -> usize {
+        module_len.saturating_sub(LENGTH_LEN + cipher::NONCE_LEN)
+    }
+}

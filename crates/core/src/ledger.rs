@@ -1,0 +1,274 @@
+//! The ledger: this crate's own count of the bytes it owns, by purpose and by column.
+//!
+//! It costs two additions per buffer, nothing per value. It counts capacities, because a buffer
+//! holds its capacity whatever its length. What the parquet crate's decoders hold besides the batch
+//! is not seen here; nor are the pages of the `upstream` control.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a buffer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// Stored bytes of a page, as read from the file.
+    Fetch,
+    /// Decrypted, still compressed bytes of a page.
+    Decrypt,
+    /// Data pages as decoders read them, those kept for reuse included.
+    Page,
+    /// Dictionary pages.
+    Dictionary,
+    /// Decompression contexts whose size the codec tells (zstd; C heap, outside the global allocator).
+    Codec,
+    /// The arrays of the last batch returned, until the next one is asked for.
+    Output,
+    /// The file's parsed metadata.
+    Metadata,
+}
+
+impl Purpose {
+    /// Every purpose, in the order in which a page meets them.
+    pub const ALL: [Self; 7] = [
+        Self::Fetch,
+        Self::Decrypt,
+        Self::Page,
+        Self::Dictionary,
+        Self::Codec,
+        Self::Output,
+        Self::Metadata,
+    ];
+
+    const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fetch => "fetch",
+            Self::Decrypt => "decrypt",
+            Self::Page => "page",
+            Self::Dictionary => "dictionary",
+            Self::Codec => "codec",
+            Self::Output => "output",
+            Self::Metadata => "metadata",
+        })
+    }
+}
+
+type Amounts = [u64; Purpose::ALL.len()];
+
+/// A count that remembers what it was when the total last peaked, without being visited at each peak.
+///
+/// `peak` is brought up to date only when the count changes: what it held before the change is what it
+/// held at every peak since its last change. That makes a peak cost the same for 1 and 10,000 columns.
+#[derive(Debug, Clone, Default)]
+struct Account {
+    live: Amounts,
+    at_peak: Amounts,
+    seen_peaks: u64,
+}
+
+impl Account {
+    fn change(&mut self, peaks: u64, purpose: Purpose, add: u64, sub: u64) {
+        if self.seen_peaks != peaks {
+            self.at_peak = self.live;
+            self.seen_peaks = peaks;
+        }
+        let live = &mut self.live[purpose.index()];
+        *live = live.saturating_add(add).saturating_sub(sub);
+    }
+
+    fn at_peak(&self, peaks: u64) -> &Amounts {
+        if self.seen_peaks == peaks {
+            &self.at_peak
+        } else {
+            &self.live
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    total: u64,
+    peak_total: u64,
+    /// How often the total has reached a new peak.
+    peaks: u64,
+    /// Bytes that belong to no one column.
+    shared: Account,
+    /// By leaf column of the file.
+    columns: Vec<Account>,
+}
+
+/// Bytes owned by one reader: live now, and live at the reader's own peak.
+///
+/// Shared between a reader and whoever asks; see [`Reader::ledger`](crate::Reader::ledger).
+#[derive(Debug)]
+pub struct Ledger {
+    state: Mutex<State>,
+}
+
+impl Ledger {
+    /// A ledger for a file of `columns` leaf columns, with nothing in it.
+    pub(crate) fn new(columns: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                columns: vec![Account::default(); columns],
+                ..State::default()
+            }),
+        }
+    }
+
+    // A panic while the lock is held cannot leave the counts torn, so poisoning is no reason to fail.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a buffer of `bytes`, for leaf column `column` or for all of them.
+    pub(crate) fn charge(&self, purpose: Purpose, column: Option<usize>, bytes: u64) {
+        let mut state = self.lock();
+        let peaks = state.peaks;
+        state.account(column).change(peaks, purpose, bytes, 0);
+        state.total = state.total.saturating_add(bytes);
+        if state.total > state.peak_total {
+            state.peak_total = state.total;
+            state.peaks += 1;
+        }
+    }
+
+    /// Takes back what [`charge`](Self::charge) added.
+    pub(crate) fn release(&self, purpose: Purpose, column: Option<usize>, bytes: u64) {
+        let mut state = self.lock();
+        let peaks = state.peaks;
+        state.account(column).change(peaks, purpose, 0, bytes);
+        state.total = state.total.saturating_sub(bytes);
+    }
+
+    /// Bytes live now, over all purposes and columns.
+    pub fn live_bytes(&self) -> u64 {
+        self.lock().total
+    }
+
+    /// What was live when the total was highest.
+    pub fn peak(&self) -> LedgerPeak {
+        let state = self.lock();
+        LedgerPeak {
+            total_bytes: state.peak_total,
+            shared: *state.shared.at_peak(state.peaks),
+            columns: state
+                .columns
+                .iter()
+                .map(|column| *column.at_peak(state.peaks))
+                .collect(),
+        }
+    }
+}
+
+impl State {
+    fn account(&mut self, column: Option<usize>) -> &mut Account {
+        match column.and_then(|c| self.columns.get_mut(c)) {
+            Some(account) => account,
+            None => &mut self.shared,
+        }
+    }
+}
+
+/// What a reader owned when it owned most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerPeak {
+    total_bytes: u64,
+    shared: Amounts,
+    columns: Vec<Amounts>,
+}
+
+impl LedgerPeak {
+    /// All bytes live at the peak.
+    pub fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// Bytes live at the peak for one purpose, over all columns.
+    pub fn bytes(&self, purpose: Purpose) -> u64 {
+        let i = purpose.index();
+        self.shared[i] + self.columns.iter().map(|c| c[i]).sum::<u64>()
+    }
+
+    /// Bytes live at the peak by purpose; every purpose is present.
+    pub fn by_purpose(&self) -> BTreeMap<Purpose, u64> {
+        Purpose::ALL.iter().map(|p| (*p, self.bytes(*p))).collect()
+    }
+
+    /// Bytes live at the peak for one purpose that belonged to leaf column `column` of the file;
+    /// 0 for a column that the file does not have.
+    pub fn column_bytes(&self, column: usize, purpose: Purpose) -> u64 {
+        self.columns
+            .get(column)
+            .map_or(0, |amounts| amounts[purpose.index()])
+    }
+
+    /// Bytes live at the peak for one purpose that belonged to no one column (shared buffers).
+    pub fn shared_bytes(&self, purpose: Purpose) -> u64 {
+        self.shared[purpose.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_peak_is_split_as_it_was_then() {
+        let ledger = Ledger::new(2);
+        ledger.charge(Purpose::Page, Some(0), 100);
+        ledger.charge(Purpose::Decrypt, Some(1), 50);
+        ledger.release(Purpose::Decrypt, Some(1), 50);
+        ledger.charge(Purpose::Output, None, 20);
+        ledger.release(Purpose::Page, Some(0), 100);
+
+        let peak = ledger.peak();
+        assert_eq!(peak.total_bytes(), 150);
+        assert_eq!(peak.bytes(Purpose::Page), 100);
+        assert_eq!(peak.column_bytes(1, Purpose::Decrypt), 50);
+        assert_eq!(peak.bytes(Purpose::Output), 0);
+        assert_eq!(ledger.live_bytes(), 20);
+    }
+
+    proptest! {
+        /// The lazily kept split equals a snapshot taken at each new peak.
+        #[test]
+        fn the_split_equals_an_eager_snapshot(
+            steps in prop::collection::vec((0..7usize, 0..4usize, 0..1000u64, any::<bool>()), 0..200)
+        ) {
+            let ledger = Ledger::new(3);
+            let mut live = vec![[0u64; 7]; 4];
+            let (mut best, mut snapshot) = (0, live.clone());
+            for (purpose, column, bytes, add) in steps {
+                let owner = (column < 3).then_some(column);
+                if add {
+                    ledger.charge(Purpose::ALL[purpose], owner, bytes);
+                    live[column][purpose] += bytes;
+                } else {
+                    let bytes = bytes.min(live[column][purpose]);
+                    ledger.release(Purpose::ALL[purpose], owner, bytes);
+                    live[column][purpose] -= bytes;
+                }
+                let total: u64 = live.iter().flatten().sum();
+                if total > best {
+                    (best, snapshot) = (total, live.clone());
+                }
+            }
+            let peak = ledger.peak();
+            prop_assert_eq!(peak.total_bytes(), best);
+            for purpose in Purpose::ALL {
+                for (column, amounts) in snapshot.iter().take(3).enumerate() {
+                    prop_assert_eq!(peak.column_bytes(column, purpose), amounts[purpose.index()]);
+                }
+                prop_assert_eq!(peak.shared_bytes(purpose), snapshot[3][purpose.index()]);
+            }
+        }
+    }
+}

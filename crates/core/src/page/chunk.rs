@@ -1,0 +1,454 @@
+//! Walks the pages of one column chunk: header, then body, each byte read once, every length checked
+//! against what the file can hold before anything is allocated for it.
+
+use std::io;
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+use parquet::basic::Compression;
+use parquet::column::page::{Page, PageMetadata};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::owners::ColumnOwners;
+use super::row_groups::FileShared;
+use crate::buffer::{Buffer, Home};
+use crate::codec;
+use crate::crypto::{ColumnCrypto, FRAMING_LEN, LENGTH_LEN, Module};
+use crate::format::page_header::{PageHeader, PageKind};
+use crate::format::thrift::ThriftError;
+use crate::source::ReadAt;
+
+/// A header is first looked for in this many bytes; a data page's takes some 30, encrypted some 60.
+const HEADER_WINDOW: usize = 256;
+/// A longer header is looked for in a window that grows by this factor, up to the chunk's end.
+const WINDOW_GROWTH: usize = 8;
+
+/// A page whose header has been read and whose body has not.
+#[derive(Clone)]
+struct Pending {
+    header: PageHeader,
+    /// Where the body starts, bytes from the start of the file.
+    body: u64,
+    /// The page's number among the chunk's data pages.
+    ordinal: usize,
+}
+
+/// A position among the pages of one column chunk.
+pub(crate) struct ChunkCursor<T> {
+    file: Arc<FileShared<T>>,
+    owners: ColumnOwners,
+    crypto: Option<ColumnCrypto>,
+    codec: Compression,
+    row_group: usize,
+    column: usize,
+    /// Decompressed size of the chunk by its metadata, bytes.
+    uncompressed_size: u64,
+    /// Next byte to read, from the start of the file.
+    at: u64,
+    /// End of the chunk.
+    end: u64,
+    /// Data pages passed so far, read or skipped.
+    data_pages: usize,
+    /// Whether the next page is the dictionary page, which has modules of its own when encrypted.
+    expect_dictionary: bool,
+    peeked: Option<Pending>,
+    skipped_dictionary: Option<Pending>,
+}
+
+impl<T: ReadAt> ChunkCursor<T> {
+    /// A cursor before the first page of leaf column `column` in row group `row_group`.
+    pub(crate) fn try_new(
+        file: Arc<FileShared<T>>,
+        owners: ColumnOwners,
+        row_group: usize,
+        column: usize,
+    ) -> Result<Self> {
+        let chunk = file.metadata.row_group(row_group).column(column);
+        let crypto = ColumnCrypto::for_chunk(file.crypto.as_ref(), chunk, row_group, column)
+            .map_err(|e| located(e, chunk, row_group))?;
+        let (at, end) = extent(chunk, file.len).map_err(|e| located(e, chunk, row_group))?;
+        Ok(Self {
+            codec: chunk.compression(),
+            uncompressed_size: u64::try_from(chunk.uncompressed_size()).unwrap_or(0),
+            expect_dictionary: chunk.dictionary_page_offset().is_some(),
+            owners,
+            crypto,
+            row_group,
+            column,
+            at,
+            end,
+            data_pages: 0,
+            peeked: None,
+            skipped_dictionary: None,
+            file,
+        })
+    }
+
+    /// Whether no bytes of the chunk are left.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.peeked.is_none() && self.at >= self.end
+    }
+
+    /// What a decoder may know of the next page; `None` at the end of the chunk.
+    pub(crate) fn peek(&mut self) -> Result<Option<PageMetadata>> {
+        self.locate(Self::fill_peeked)?;
+        Ok(self
+            .peeked
+            .as_ref()
+            .and_then(|pending| pending.header.metadata()))
+    }
+
+    /// Reads the next page; `None` at the end of the chunk.
+    pub(crate) fn next_page(&mut self) -> Result<Option<Page>> {
+        self.locate(|cursor| {
+            let Some(pending) = cursor.take_pending()? else {
+                return Ok(None);
+            };
+            cursor.load(&pending).map(Some)
+        })
+    }
+
+    /// Passes over the next page without reading its body. A dictionary page is remembered.
+    pub(crate) fn skip_page(&mut self) -> Result<()> {
+        self.locate(|cursor| {
+            if let Some(pending) = cursor.take_pending()?
+                && pending.header.is_dictionary()
+            {
+                cursor.skipped_dictionary = Some(pending);
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads a dictionary page that was skipped, if there is one.
+    pub(crate) fn take_skipped_dictionary(&mut self) -> Result<Option<Page>> {
+        let Some(pending) = self.skipped_dictionary.take() else {
+            return Ok(None);
+        };
+        self.locate(|cursor| cursor.load(&pending).map(Some))
+    }
+
+    fn locate<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        f(self).map_err(|e| {
+            let chunk = self
+                .file
+                .metadata
+                .row_group(self.row_group)
+                .column(self.column);
+            located(e, chunk, self.row_group)
+        })
+    }
+
+    /// Makes `peeked` the next page that decoders see: index pages are passed over.
+    fn fill_peeked(&mut self) -> Result<()> {
+        while self.peeked.is_none() && self.at < self.end {
+            let (header, header_len) = self.read_header()?;
+            let body = self.at + header_len as u64;
+            let remaining = self.end.saturating_sub(body);
+            if header.stored_size as u64 > remaining {
+                return Err(ParquetError::EOF(format!(
+                    "a page says that it takes {} bytes and its column chunk has {remaining} left",
+                    header.stored_size
+                )));
+            }
+            if header.kind == PageKind::Index {
+                self.at = body + header.stored_size as u64;
+                continue;
+            }
+            self.peeked = Some(Pending {
+                header,
+                body,
+                ordinal: self.data_pages,
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes the next page's header and moves behind its body.
+    fn take_pending(&mut self) -> Result<Option<Pending>> {
+        self.fill_peeked()?;
+        let Some(pending) = self.peeked.take() else {
+            return Ok(None);
+        };
+        self.at = pending.body + pending.header.stored_size as u64;
+        if pending.header.is_dictionary() {
+            self.expect_dictionary = false;
+        } else {
+            self.data_pages += 1;
+        }
+        Ok(Some(pending))
+    }
+
+    /// Reads the header at `self.at`; also returns the bytes that it takes in the file.
+    fn read_header(&self) -> Result<(PageHeader, usize)> {
+        let remaining = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let mut small = [0u8; HEADER_WINDOW];
+        let window = &mut small[..remaining.min(HEADER_WINDOW)];
+        self.file.source.read_exact_at(window, self.at)?;
+        if let Some(found) = self.parse_header(window)? {
+            return Ok(found);
+        }
+        // Rare: a header with long statistics. The window ends at the chunk's end at the latest.
+        let mut len = HEADER_WINDOW;
+        loop {
+            if len >= remaining {
+                return Err(ParquetError::EOF(
+                    "a page header ends behind its column chunk".into(),
+                ));
+            }
+            len = len.saturating_mul(WINDOW_GROWTH).min(remaining);
+            let mut window = vec![0u8; len];
+            self.file.source.read_exact_at(&mut window, self.at)?;
+            if let Some(found) = self.parse_header(&mut window)? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Parses (and decrypts, in place) a header at the start of `window`; `None` asks for more bytes.
+    fn parse_header(&self, window: &mut [u8]) -> Result<Option<(PageHeader, usize)>> {
+        let Some(crypto) = &self.crypto else {
+            return match PageHeader::parse(window) {
+                Ok(found) => Ok(Some(found)),
+                Err(ThriftError::Eof) => Ok(None),
+                Err(ThriftError::Invalid(why)) => Err(invalid_header(why)),
+            };
+        };
+        let Some(length) = window.first_chunk::<LENGTH_LEN>() else {
+            return Ok(None);
+        };
+        let module_len = LENGTH_LEN + u32::from_le_bytes(*length) as usize;
+        let Some(module) = window.get_mut(..module_len) else {
+            return Ok(None);
+        };
+        let kind = Module::header(self.expect_dictionary);
+        let plain = crypto.open_in_place(module, kind, self.data_pages)?;
+        match PageHeader::parse(&module[plain]) {
+            Ok((header, _)) => Ok(Some((header, module_len))),
+            Err(ThriftError::Eof) => Err(invalid_header("it ends too early")),
+            Err(ThriftError::Invalid(why)) => Err(invalid_header(why)),
+        }
+    }
+
+    /// Reads, checks, decrypts and decompresses a page's body.
+    fn load(&self, pending: &Pending) -> Result<Page> {
+        let header = &pending.header;
+        let dictionary = header.is_dictionary();
+        let last = if dictionary {
+            &self.owners.dictionary
+        } else {
+            &self.owners.page
+        };
+        let is_compressed = self.codec != Compression::UNCOMPRESSED
+            && !matches!(
+                header.kind,
+                PageKind::DataV2 {
+                    is_compressed: false,
+                    ..
+                }
+            );
+        // The buffer that ends up as the page belongs to the page's owner, whichever step fills it.
+        let mut plain = self.decrypted(pending, (!is_compressed).then_some(last))?;
+        if is_compressed {
+            plain = self.decompressed(header, &plain, last)?;
+        }
+        if header.levels_len() > plain.as_ref().len() {
+            return Err(ParquetError::General(format!(
+                "a page's levels take {} bytes by its header and the page has {}",
+                header.levels_len(),
+                plain.as_ref().len()
+            )));
+        }
+        Ok(page(header, plain.into_bytes()))
+    }
+
+    /// The body as it was before encryption. `last` is given when no buffer follows.
+    fn decrypted(&self, pending: &Pending, last: Option<&Arc<Home>>) -> Result<Buffer> {
+        let owners = &self.owners;
+        let stored_size = pending.header.stored_size;
+        let Some(crypto) = &self.crypto else {
+            return self.fetched(pending, last.unwrap_or(&owners.fetch));
+        };
+        if stored_size < FRAMING_LEN {
+            return Err(ParquetError::EOF(
+                "an encrypted page is shorter than its framing".into(),
+            ));
+        }
+        let kind = Module::body(pending.header.is_dictionary());
+        let Some(decrypt) = &owners.decrypt else {
+            let mut buffer = self.fetched(pending, last.unwrap_or(&owners.fetch))?;
+            let plain = crypto.open_in_place(buffer.as_mut_slice(), kind, pending.ordinal)?;
+            buffer.narrow(plain);
+            return Ok(buffer);
+        };
+        let module = self.fetched(pending, &owners.fetch)?;
+        let len = ColumnCrypto::separate_len(stored_size);
+        let mut buffer = last.unwrap_or(decrypt).take(len, self.column);
+        let plain = crypto.open_separate(
+            module.as_ref(),
+            kind,
+            pending.ordinal,
+            buffer.as_mut_slice(),
+        )?;
+        buffer.narrow(0..plain);
+        Ok(buffer)
+    }
+
+    /// The stored bytes of the body, in a buffer of `home`.
+    fn fetched(&self, pending: &Pending, home: &Arc<Home>) -> Result<Buffer> {
+        let mut buffer = home.take(pending.header.stored_size, self.column);
+        self.file
+            .source
+            .read_exact_at(buffer.as_mut_slice(), pending.body)?;
+        if self.file.verify_checksums
+            && let Some(expected) = pending.header.crc
+        {
+            // Over the bytes as stored: of an encrypted page, the ciphertext module.
+            let found = crc32fast::hash(buffer.as_ref());
+            if found != expected {
+                return Err(ParquetError::General(format!(
+                    "a page's checksum is {found:08x} and its header says {expected:08x}"
+                )));
+            }
+        }
+        Ok(buffer)
+    }
+
+    fn decompressed(
+        &self,
+        header: &PageHeader,
+        stored: &Buffer,
+        home: &Arc<Home>,
+    ) -> Result<Buffer> {
+        // The levels of a v2 page stand uncompressed in front of its values.
+        let levels_len = header.levels_len();
+        let (levels, values) = stored
+            .as_ref()
+            .split_at_checked(levels_len)
+            .filter(|_| levels_len <= header.uncompressed_size)
+            .ok_or_else(|| {
+                ParquetError::General("a page's levels are longer than the page".into())
+            })?;
+        let values_len = header.uncompressed_size - levels_len;
+        self.check_size(header.uncompressed_size, values, values_len)?;
+
+        let mut buffer = home.take(header.uncompressed_size, self.column);
+        let (levels_out, values_out) = buffer.as_mut_slice().split_at_mut(levels_len);
+        levels_out.copy_from_slice(levels);
+        // A page of nulls alone has no values, and some writers then store nothing to decompress.
+        if values_len > 0 {
+            self.owners
+                .codec
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .decompress(self.codec, values, values_out)?;
+        }
+        Ok(buffer)
+    }
+
+    /// Refuses a decompressed size that the chunk's metadata or the codec rules out.
+    fn check_size(&self, page_size: usize, values: &[u8], values_len: usize) -> Result<()> {
+        let chunk_allows = page_size as u64 <= self.uncompressed_size;
+        let codec_allows =
+            codec::max_decompressed_len(self.codec, values).is_none_or(|max| values_len <= max);
+        if chunk_allows && codec_allows {
+            return Ok(());
+        }
+        Err(ParquetError::General(format!(
+            "a page of {} stored bytes says that it decompresses to {page_size} bytes, more than {}",
+            values.len(),
+            if chunk_allows {
+                "its codec can make of it"
+            } else {
+                "its whole column chunk by the file's metadata"
+            }
+        )))
+    }
+}
+
+/// Where a chunk's pages start and end in a file of `file_len` bytes.
+fn extent(chunk: &ColumnChunkMetaData, file_len: u64) -> Result<(u64, u64)> {
+    let start = chunk
+        .dictionary_page_offset()
+        .unwrap_or_else(|| chunk.data_page_offset());
+    let (start, len) = u64::try_from(start)
+        .ok()
+        .zip(u64::try_from(chunk.compressed_size()).ok())
+        .ok_or_else(|| ParquetError::General("the column chunk's place is negative".into()))?;
+    // A chunk that is said to end behind the file may still hold all its pages.
+    Ok((start, start.saturating_add(len).min(file_len)))
+}
+
+/// The parquet crate's form of a page.
+fn page(header: &PageHeader, buf: Bytes) -> Page {
+    match header.kind {
+        PageKind::Dictionary {
+            num_values,
+            encoding,
+            is_sorted,
+        } => Page::DictionaryPage {
+            buf,
+            num_values,
+            encoding,
+            is_sorted,
+        },
+        PageKind::DataV2 {
+            num_values,
+            num_nulls,
+            num_rows,
+            encoding,
+            def_levels_byte_len,
+            rep_levels_byte_len,
+            is_compressed,
+        } => Page::DataPageV2 {
+            buf,
+            num_values,
+            encoding,
+            num_nulls,
+            num_rows,
+            def_levels_byte_len,
+            rep_levels_byte_len,
+            is_compressed,
+            statistics: None,
+        },
+        PageKind::DataV1 {
+            num_values,
+            encoding,
+            def_level_encoding,
+            rep_level_encoding,
+        } => Page::DataPage {
+            buf,
+            num_values,
+            encoding,
+            def_level_encoding,
+            rep_level_encoding,
+            statistics: None,
+        },
+        PageKind::Index => unreachable!("index pages are passed over when headers are read"),
+    }
+}
+
+fn invalid_header(why: &str) -> ParquetError {
+    ParquetError::General(format!("a page header is invalid: {why}"))
+}
+
+/// Says in which column chunk an error happened.
+fn located(error: ParquetError, chunk: &ColumnChunkMetaData, row_group: usize) -> ParquetError {
+    let place = format!(
+        "column '{}', row group {row_group}: ",
+        chunk.column_path().string()
+    );
+    match error {
+        ParquetError::General(text) => ParquetError::General(place + &text),
+        ParquetError::EOF(text) => ParquetError::EOF(place + &text),
+        ParquetError::NYI(text) => ParquetError::NYI(place + &text),
+        ParquetError::External(source) => match source.downcast_ref::<io::Error>() {
+            Some(io) if io.kind() == io::ErrorKind::UnexpectedEof => ParquetError::EOF(format!(
+                "{place}the file ends in the middle of a page: it was cut short"
+            )),
+            _ => ParquetError::General(format!("{place}{source}")),
+        },
+        other => ParquetError::General(format!("{place}{other}")),
+    }
+}

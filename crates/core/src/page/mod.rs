@@ -1,0 +1,8 @@
+//! From column chunks to pages: [`chunk`] walks one chunk, [`reader`] shows it to the parquet crate's
+//! decoders page by page, [`row_groups`] hands the chunks of a file to its array readers, and
+//! [`owners`] says which buffers they use.
+
+pub(crate) mod chunk;
+pub(crate) mod owners;
+pub(crate) mod reader;
+pub(crate) mod row_groups;

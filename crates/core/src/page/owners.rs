@@ -1,0 +1,82 @@
+//! The owners of every buffer, made from a strategy once per reader and once per column.
+
+use std::sync::{Arc, Mutex};
+
+use crate::buffer::{Home, Keep};
+use crate::codec::Decompressor;
+use crate::ledger::{Ledger, Purpose};
+use crate::strategy::{CodecContext, Decrypt, Fetch, PageBuffer, PageBuffers};
+
+/// What all columns of a reader share.
+pub(crate) struct ReaderOwners {
+    strategy: PageBuffers,
+    ledger: Arc<Ledger>,
+    /// Homes that keep nothing need no column, so one serves all.
+    fetch: Arc<Home>,
+    decrypt: Arc<Home>,
+    page: Arc<Home>,
+    dictionary: Arc<Home>,
+    codec: Arc<Mutex<Decompressor>>,
+}
+
+/// What one column uses.
+#[derive(Clone)]
+pub(crate) struct ColumnOwners {
+    /// Stored bytes, where another buffer follows.
+    pub(crate) fetch: Arc<Home>,
+    /// Decrypted bytes; `None` to decrypt where they were fetched.
+    pub(crate) decrypt: Option<Arc<Home>>,
+    /// Data pages.
+    pub(crate) page: Arc<Home>,
+    /// Dictionary pages: never reused, for a decoder may ask for one after the next data page.
+    pub(crate) dictionary: Arc<Home>,
+    pub(crate) codec: Arc<Mutex<Decompressor>>,
+}
+
+impl ReaderOwners {
+    pub(crate) fn new(strategy: PageBuffers, ledger: &Arc<Ledger>) -> Self {
+        let home = |keep, purpose| Home::new(keep, purpose, None, ledger);
+        Self {
+            strategy,
+            ledger: Arc::clone(ledger),
+            fetch: match strategy.fetch {
+                Fetch::Shared => home(Keep::One, Purpose::Fetch),
+                Fetch::Temporary | Fetch::Retained => home(Keep::Nothing, Purpose::Fetch),
+            },
+            decrypt: home(Keep::Nothing, Purpose::Decrypt),
+            page: match strategy.page {
+                PageBuffer::Pooled => home(Keep::All, Purpose::Page),
+                PageBuffer::Temporary | PageBuffer::Retained => home(Keep::Nothing, Purpose::Page),
+            },
+            dictionary: home(Keep::Nothing, Purpose::Dictionary),
+            codec: Arc::new(Mutex::new(Decompressor::new(Arc::clone(ledger), None))),
+        }
+    }
+
+    pub(crate) fn column(&self, column: usize) -> ColumnOwners {
+        let retained = |purpose| Home::new(Keep::One, purpose, Some(column), &self.ledger);
+        ColumnOwners {
+            fetch: match self.strategy.fetch {
+                Fetch::Retained => retained(Purpose::Fetch),
+                Fetch::Temporary | Fetch::Shared => Arc::clone(&self.fetch),
+            },
+            decrypt: match self.strategy.decrypt {
+                Decrypt::InPlace => None,
+                Decrypt::Retained => Some(retained(Purpose::Decrypt)),
+                Decrypt::Temporary => Some(Arc::clone(&self.decrypt)),
+            },
+            page: match self.strategy.page {
+                PageBuffer::Retained => retained(Purpose::Page),
+                PageBuffer::Temporary | PageBuffer::Pooled => Arc::clone(&self.page),
+            },
+            dictionary: Arc::clone(&self.dictionary),
+            codec: match self.strategy.codec {
+                CodecContext::Shared => Arc::clone(&self.codec),
+                CodecContext::PerColumn => Arc::new(Mutex::new(Decompressor::new(
+                    Arc::clone(&self.ledger),
+                    Some(column),
+                ))),
+            },
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! [`ReaderBuilder`]: what to read, and with which strategy.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder, RowSelection,
+};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
+use parquet::encryption::decrypt::FileDecryptionProperties;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::ChunkReader;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::reader::Reader;
+use crate::crypto::FileCrypto;
+use crate::format::footer;
+use crate::guard;
+use crate::ledger::{Ledger, Purpose};
+use crate::page::owners::ReaderOwners;
+use crate::page::row_groups::{FileShared, StrategyRowGroups};
+use crate::source::ReadAt;
+use crate::strategy::{PageBuffers, ReadStrategy};
+
+/// Rows per batch unless [`with_batch_size`](ReaderBuilder::with_batch_size) says otherwise, as in
+/// the parquet crate.
+const DEFAULT_BATCH_SIZE: usize = 1024;
+
+/// Builds a [`Reader`]; the counterpart of the parquet crate's [`ParquetRecordBatchReaderBuilder`].
+pub struct ReaderBuilder<T> {
+    source: T,
+    metadata: ArrowReaderMetadata,
+    strategy: ReadStrategy,
+    batch_size: usize,
+    projection: ProjectionMask,
+    row_groups: Option<Vec<usize>>,
+    selection: Option<RowSelection>,
+    decryption: Option<Arc<FileDecryptionProperties>>,
+    verify_checksums: bool,
+}
+
+impl<T> fmt::Debug for ReaderBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReaderBuilder")
+            .field("strategy", &self.strategy)
+            .field("batch_size", &self.batch_size)
+            .field("projection", &self.projection)
+            .field("row_groups", &self.row_groups)
+            .field("encrypted", &self.decryption.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
+    /// Reads the file's metadata.
+    ///
+    /// # Errors
+    /// Where the file is no Parquet, is damaged, or has an encrypted footer: that needs
+    /// [`try_new_with_options`](Self::try_new_with_options).
+    pub fn try_new(source: T) -> Result<Self> {
+        Self::try_new_with_options(source, ArrowReaderOptions::default())
+    }
+
+    /// Reads the file's metadata with options, among them the keys of an encrypted file
+    /// ([`ArrowReaderOptions::with_file_decryption_properties`]).
+    ///
+    /// # Errors
+    /// Where the file is no Parquet, is damaged, or cannot be decrypted with the keys.
+    pub fn try_new_with_options(source: T, options: ArrowReaderOptions) -> Result<Self> {
+        let decryption = options.file_decryption_properties().map(Arc::clone);
+        let metadata = guard::catch(|| ArrowReaderMetadata::load(&source, options))
+            .map_err(ParquetError::General)??;
+        let mut builder = Self::new_with_metadata(source, metadata);
+        builder.decryption = decryption;
+        Ok(builder)
+    }
+
+    /// Uses metadata that was read before. Of an encrypted file, give the keys again with
+    /// [`with_file_decryption_properties`](Self::with_file_decryption_properties): metadata keeps
+    /// them to itself.
+    pub fn new_with_metadata(source: T, metadata: ArrowReaderMetadata) -> Self {
+        Self {
+            source,
+            metadata,
+            strategy: ReadStrategy::default(),
+            batch_size: DEFAULT_BATCH_SIZE,
+            projection: ProjectionMask::all(),
+            row_groups: None,
+            selection: None,
+            decryption: None,
+            verify_checksums: false,
+        }
+    }
+
+    /// The file's metadata.
+    pub fn metadata(&self) -> &Arc<ParquetMetaData> {
+        self.metadata.metadata()
+    }
+
+    /// The file's Parquet schema, which a [`ProjectionMask`] is made from.
+    pub fn parquet_schema(&self) -> &SchemaDescriptor {
+        self.metadata.parquet_schema()
+    }
+
+    /// The Arrow schema of the whole file.
+    pub fn schema(&self) -> &SchemaRef {
+        self.metadata.schema()
+    }
+
+    /// Who owns the page buffers. Default: `pooled`.
+    #[must_use]
+    pub fn with_strategy(self, strategy: ReadStrategy) -> Self {
+        Self { strategy, ..self }
+    }
+
+    /// Rows per batch, at most. Default: 1024.
+    #[must_use]
+    pub fn with_batch_size(self, batch_size: usize) -> Self {
+        Self { batch_size, ..self }
+    }
+
+    /// The columns to read. Default: all.
+    #[must_use]
+    pub fn with_projection(self, projection: ProjectionMask) -> Self {
+        Self { projection, ..self }
+    }
+
+    /// The row groups to read, in this order. Default: all.
+    #[must_use]
+    pub fn with_row_groups(self, row_groups: Vec<usize>) -> Self {
+        Self {
+            row_groups: Some(row_groups),
+            ..self
+        }
+    }
+
+    /// The rows to read, counted over the chosen row groups. Default: all.
+    #[must_use]
+    pub fn with_row_selection(self, selection: RowSelection) -> Self {
+        Self {
+            selection: Some(selection),
+            ..self
+        }
+    }
+
+    /// The keys of the columns, where the metadata was read without this builder
+    /// ([`new_with_metadata`](Self::new_with_metadata)). The control `upstream` takes its keys from the
+    /// metadata alone.
+    #[must_use]
+    pub fn with_file_decryption_properties(
+        self,
+        properties: Arc<FileDecryptionProperties>,
+    ) -> Self {
+        Self {
+            decryption: Some(properties),
+            ..self
+        }
+    }
+
+    /// Whether to check each page's CRC-32, where the file has one, over the page as stored.
+    /// Default: no, as in the parquet crate. The control `upstream` does not check.
+    #[must_use]
+    pub fn with_page_checksum_verification(self, verify: bool) -> Self {
+        Self {
+            verify_checksums: verify,
+            ..self
+        }
+    }
+
+    /// Builds the reader. No page is read yet.
+    ///
+    /// # Errors
+    /// Where a row group does not exist, a column's type is not supported, or the file is encrypted
+    /// in a way that is not.
+    pub fn build(self) -> Result<Reader> {
+        let columns = self.parquet_schema().num_columns();
+        let ledger = Arc::new(Ledger::new(columns));
+        ledger.charge(
+            Purpose::Metadata,
+            None,
+            self.metadata().memory_size() as u64,
+        );
+        self.check_row_groups()?;
+        let inner = match self.strategy {
+            ReadStrategy::Upstream => guard::catch(|| self.build_upstream()),
+            ReadStrategy::Owned(buffers) => {
+                let ledger = &ledger;
+                guard::catch(move || self.build_owned(buffers, ledger))
+            }
+        };
+        Ok(Reader::new(inner.map_err(ParquetError::General)??, ledger))
+    }
+
+    fn check_row_groups(&self) -> Result<()> {
+        let count = self.metadata().num_row_groups();
+        match self.row_groups.iter().flatten().find(|i| **i >= count) {
+            Some(index) => Err(ParquetError::General(format!(
+                "row group {index} was asked for and the file has {count}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn build_upstream(self) -> Result<ParquetRecordBatchReader> {
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.source, self.metadata)
+                .with_batch_size(self.batch_size)
+                .with_projection(self.projection);
+        if let Some(row_groups) = self.row_groups {
+            builder = builder.with_row_groups(row_groups);
+        }
+        if let Some(selection) = self.selection {
+            builder = builder.with_row_selection(selection);
+        }
+        builder.build()
+    }
+
+    fn build_owned(
+        self,
+        buffers: PageBuffers,
+        ledger: &Arc<Ledger>,
+    ) -> Result<ParquetRecordBatchReader> {
+        let metadata = Arc::clone(self.metadata.metadata());
+        let len = self.source.len();
+        let crypto = match self.decryption {
+            Some(properties) => footer::read_encryption(&self.source, len)?
+                .map(|encryption| FileCrypto::new(properties, encryption)),
+            None => None,
+        };
+        let levels = parquet_to_arrow_field_levels(
+            metadata.file_metadata().schema_descr(),
+            self.projection,
+            Some(self.metadata.schema().fields()),
+        )?;
+        let num_rows = usize::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
+        let row_groups = StrategyRowGroups {
+            owners: ReaderOwners::new(buffers, ledger),
+            row_groups: self
+                .row_groups
+                .unwrap_or_else(|| (0..metadata.num_row_groups()).collect()),
+            file: Arc::new(FileShared {
+                source: self.source,
+                len,
+                metadata,
+                crypto,
+                verify_checksums: self.verify_checksums,
+            }),
+        };
+        ParquetRecordBatchReader::try_new_with_row_groups(
+            &levels,
+            &row_groups,
+            // Decoders reserve a batch's length at once, so a file's rows bound it.
+            self.batch_size.min(num_rows),
+            self.selection,
+        )
+    }
+}
