@@ -5,4 +5,8 @@
 //! it knows nothing of Parquet.
 #![forbid(unsafe_code)]
 
+pub mod cell;
+pub mod format;
+pub mod metric;
 pub mod sample;
+pub mod stats;

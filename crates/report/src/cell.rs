@@ -1,0 +1,292 @@
+//! What makes two samples comparable: the names that cells, columns and blocks of tables go by.
+//!
+//! A block holds what was done (one dataset, one workload, in one run); a setup is a column of it
+//! (allocator, settings, binary); block, setup and strategy together are a cell.
+
+use crate::sample::{Sample, Workload};
+use serde::Serialize;
+use std::cmp::Ordering;
+use std::fmt;
+
+/// The strategy that every other is compared with: the parquet crate's own reader or writer.
+pub const CONTROL: &str = "upstream";
+
+/// The allocator that every other is compared with: the platform's own.
+pub const PLAIN_ALLOCATOR: &str = "system";
+
+const STRATEGIES: [&str; 4] = ["retained", "temp-decrypt", "temp-both", "pooled"];
+const ALLOCATORS: [&str; 4] = [PLAIN_ALLOCATOR, "mimalloc", "jemalloc", "snmalloc"];
+
+/// A factor by which a dataset was scaled.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(transparent)]
+pub struct Factor(pub f64);
+
+impl Ord for Factor {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Factor {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Factor {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Factor {}
+
+/// What must come out the same whatever reads or writes it: all its samples share one checksum.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Work {
+    /// The run.
+    pub run_id: String,
+    /// Read or write.
+    pub workload: Workload,
+    /// The dataset's name.
+    pub dataset: String,
+    /// Scale of its rows.
+    pub scale_rows: Factor,
+    /// Scale of its columns.
+    pub scale_columns: Factor,
+}
+
+/// The same work done in the same way: one block of tables.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Block {
+    /// What was done.
+    #[serde(flatten)]
+    pub work: Work,
+    /// With how many threads.
+    pub threads: u32,
+    /// In batches of how many rows.
+    pub batch_rows: u64,
+}
+
+/// One binary with one allocator and its settings: one column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Setup {
+    /// The allocator.
+    pub allocator: String,
+    /// Its settings; empty for its defaults.
+    pub settings: String,
+    /// The name of the binary.
+    pub label: String,
+}
+
+/// One block, setup and strategy: what is measured again and again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cell {
+    /// The block it belongs to.
+    pub block: Block,
+    /// Its row.
+    pub strategy: Strategy,
+    /// Its column.
+    pub setup: Setup,
+}
+
+/// The name of a strategy, in the order of tables: as memory was saved, controls last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Strategy(pub String);
+
+impl Cell {
+    /// The cell that a sample belongs to.
+    #[must_use]
+    pub fn of(sample: &Sample) -> Self {
+        Self {
+            block: Block {
+                work: Work {
+                    run_id: sample.run_id.clone(),
+                    workload: sample.workload,
+                    dataset: sample.dataset.clone(),
+                    scale_rows: Factor(sample.scale_rows),
+                    scale_columns: Factor(sample.scale_columns),
+                },
+                threads: sample.threads,
+                batch_rows: sample.batch_rows,
+            },
+            strategy: Strategy(sample.strategy.clone()),
+            setup: Setup {
+                allocator: sample.allocator.clone(),
+                settings: sample.settings.clone(),
+                label: sample.label.clone(),
+            },
+        }
+    }
+
+    /// Strategy and setup in words: `pooled on mimalloc (MIMALLOC_ALLOW_THP=0)`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} on {}", self.strategy.0, self.setup)
+    }
+}
+
+impl Setup {
+    /// The allocator, and the binary's label where that says more.
+    #[must_use]
+    pub fn title(&self) -> String {
+        if self.label.is_empty() || self.label == self.allocator {
+            self.allocator.clone()
+        } else if self.label.contains(&self.allocator) {
+            self.label.clone()
+        } else {
+            format!("{} ({})", self.label, self.allocator)
+        }
+    }
+
+    /// Whether it is the platform's allocator with its defaults, which others are compared with.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.allocator == PLAIN_ALLOCATOR && self.settings.is_empty()
+    }
+
+    fn key(&self) -> (usize, &str, &str, &str) {
+        let rank = rank(&ALLOCATORS, &self.allocator);
+        (rank, &self.allocator, &self.label, &self.settings)
+    }
+}
+
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.title())?;
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        write!(f, " ({})", self.settings)
+    }
+}
+
+impl Ord for Setup {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Setup {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Strategy {
+    /// Whether it is upstream's own code, in any variant.
+    #[must_use]
+    pub fn is_control(&self) -> bool {
+        self.0.starts_with(CONTROL)
+    }
+
+    fn key(&self) -> (usize, bool, &str) {
+        // Among the controls the plain one stands last of all.
+        let rank = if self.is_control() {
+            STRATEGIES.len() + 1
+        } else {
+            rank(&STRATEGIES, &self.0)
+        };
+        (rank, self.0 == CONTROL, &self.0)
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)?;
+        f.write_str(if self.is_control() { " (control)" } else { "" })
+    }
+}
+
+impl Ord for Strategy {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Strategy {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The place of `name` among `known`; behind them all where it is not one of them.
+fn rank(known: &[&str], name: &str) -> usize {
+    let place = known.iter().position(|known| *known == name);
+    place.unwrap_or(known.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+        items.sort();
+        items
+    }
+
+    #[test]
+    fn strategies_stand_in_their_order_and_controls_last() {
+        let names = [
+            "upstream",
+            "upstream-column-wise",
+            "streamed",
+            "pooled",
+            "temp-both,codec=shared",
+            "direct",
+            "temp-both",
+            "temp-decrypt",
+            "retained",
+        ];
+        let strategies = sorted(names.map(|name| Strategy(name.to_owned())).to_vec());
+        let shown: Vec<String> = strategies.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "retained",
+                "temp-decrypt",
+                "temp-both",
+                "pooled",
+                "direct",
+                "streamed",
+                "temp-both,codec=shared",
+                "upstream-column-wise (control)",
+                "upstream (control)",
+            ]
+        );
+    }
+
+    fn setup(allocator: &str, label: &str, settings: &str) -> Setup {
+        Setup {
+            allocator: allocator.to_owned(),
+            settings: settings.to_owned(),
+            label: label.to_owned(),
+        }
+    }
+
+    #[test]
+    fn setups_stand_in_their_order_and_say_what_they_are() {
+        let setups = sorted(vec![
+            setup("other", "other", ""),
+            setup("jemalloc", "", ""),
+            setup("mimalloc", "mimalloc-v2", ""),
+            setup("mimalloc", "mimalloc", "MIMALLOC_ALLOW_THP=0"),
+            setup("system", "old", ""),
+            setup("mimalloc", "mimalloc", ""),
+        ]);
+        let shown: Vec<String> = setups.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "old (system)",
+                "mimalloc",
+                "mimalloc (MIMALLOC_ALLOW_THP=0)",
+                "mimalloc-v2",
+                "jemalloc",
+                "other",
+            ]
+        );
+    }
+}
