@@ -1,0 +1,113 @@
+//! jemalloc, by the crate `tikv-jemallocator`.
+
+use tikv_jemalloc_ctl::raw;
+use tikv_jemallocator::Jemalloc;
+
+use super::{Settings, Version};
+
+pub(super) type Inner = Jemalloc;
+pub(super) const INNER: Inner = Jemalloc;
+pub(super) const NAME: &str = "jemalloc";
+// The crate prefixes jemalloc's symbols, and with them the variable: `MALLOC_CONF` is not read.
+pub(super) const SETTINGS_VARIABLES: &[&str] = &["_RJEM_MALLOC_CONF"];
+
+/// How jemalloc's C code declares a value.
+#[derive(Clone, Copy)]
+enum Ctl {
+    Bool,
+    Unsigned,
+    Size,
+    SignedSize,
+    Text,
+}
+
+/// `config.stats` must be true for any of jemalloc's statistics to be more than zeros.
+const CONTROLS: &[(&str, Ctl)] = &[
+    ("config.stats\0", Ctl::Bool),
+    ("opt.background_thread\0", Ctl::Bool),
+    ("opt.dirty_decay_ms\0", Ctl::SignedSize),
+    ("opt.hpa\0", Ctl::Bool),
+    ("opt.metadata_thp\0", Ctl::Text),
+    ("opt.muzzy_decay_ms\0", Ctl::SignedSize),
+    ("opt.narenas\0", Ctl::Unsigned),
+    ("opt.oversize_threshold\0", Ctl::Size),
+    ("opt.percpu_arena\0", Ctl::Text),
+    ("opt.retain\0", Ctl::Bool),
+    ("opt.tcache\0", Ctl::Bool),
+    ("opt.tcache_max\0", Ctl::Size),
+    ("opt.thp\0", Ctl::Text),
+];
+
+pub(super) fn version() -> Version {
+    Version {
+        version: read("version\0", Ctl::Text),
+        source: "mallctl \"version\"",
+    }
+}
+
+pub(super) fn read_settings() -> Settings {
+    CONTROLS
+        .iter()
+        .map(|&(name, kind)| (name.trim_end_matches('\0').to_owned(), read(name, kind)))
+        .collect()
+}
+
+/// The value of the control `name`, which ends in a NUL.
+fn read(name: &str, kind: Ctl) -> String {
+    let name = name.as_bytes();
+    let value = match kind {
+        // SAFETY: jemalloc declares the control as C's `bool`, one byte.
+        Ctl::Bool => unsafe { raw::read::<u8>(name) }.map(|value| (value != 0).to_string()),
+        // SAFETY: jemalloc declares the control as `unsigned`.
+        Ctl::Unsigned => unsafe { raw::read::<u32>(name) }.map(|value| value.to_string()),
+        // SAFETY: jemalloc declares the control as `size_t`.
+        Ctl::Size => unsafe { raw::read::<usize>(name) }.map(|value| value.to_string()),
+        // SAFETY: jemalloc declares the control as `ssize_t`.
+        Ctl::SignedSize => unsafe { raw::read::<isize>(name) }.map(|value| value.to_string()),
+        // SAFETY: jemalloc declares the control as a string that lives as long as the process.
+        Ctl::Text => unsafe { raw::read_str(name) }.map(|value| {
+            String::from_utf8_lossy(value.strip_suffix(b"\0").unwrap_or(value)).into_owned()
+        }),
+    };
+    value.unwrap_or_else(|error| format!("not readable: {error}"))
+}
+
+/// What `_RJEM_MALLOC_CONF` asks for, in the terms of [`read_settings`]: a later entry of an option wins.
+pub(super) fn asked_settings(environment: &Settings) -> Settings {
+    let options = environment
+        .get("_RJEM_MALLOC_CONF")
+        .map_or("", String::as_str);
+    options
+        .split(',')
+        .filter_map(|option| option.split_once(':'))
+        .map(|(name, value)| (format!("opt.{}", name.trim()), value.trim().to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_control_is_readable() {
+        for (name, value) in read_settings() {
+            assert!(!value.starts_with("not readable"), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn statistics_are_built_in() {
+        assert_eq!(read_settings()["config.stats"], "true");
+    }
+
+    #[test]
+    fn options_are_asked_settings() {
+        let environment = Settings::from([(
+            "_RJEM_MALLOC_CONF".to_owned(),
+            "dirty_decay_ms:500, muzzy_decay_ms:-1,dirty_decay_ms:0".to_owned(),
+        )]);
+        let expected = [("opt.dirty_decay_ms", "0"), ("opt.muzzy_decay_ms", "-1")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(asked_settings(&environment), Settings::from(expected));
+    }
+}

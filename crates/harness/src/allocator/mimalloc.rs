@@ -1,0 +1,109 @@
+//! mimalloc, by the crate `mimalloc`.
+
+use ::mimalloc::MiMalloc;
+use libmimalloc_sys::{_mi_option_last, mi_option_get, mi_option_t, mi_version};
+
+use super::{Settings, Version};
+
+pub(super) type Inner = MiMalloc;
+pub(super) const INNER: Inner = MiMalloc;
+pub(super) const NAME: &str = "mimalloc";
+pub(super) const SETTINGS_VARIABLES: &[&str] = &["MIMALLOC_*"];
+
+/// The options that decide what stays resident, by their place in `mi_option_e` of mimalloc 3.3.
+///
+/// Neither mimalloc nor its crates export names for these, and the places change between versions. A variable for one
+/// kept in KiB has no such ending and may carry a unit, so the two are not compared.
+const OPTIONS: &[(&str, mi_option_t)] = &[
+    ("arena_eager_commit", 4),
+    ("purge_decommits", 5),
+    ("allow_large_os_pages", 6),
+    ("reserve_huge_os_pages", 7),
+    ("reserve_os_memory_kib", 9),
+    ("purge_delay", 15),
+    ("disallow_os_alloc", 17),
+    ("arena_reserve_kib", 23),
+    ("arena_purge_mult", 24),
+    ("disallow_arena_alloc", 26),
+    ("page_full_retain", 36),
+    ("page_commit_on_demand", 40),
+    ("allow_thp", 43),
+    ("minimal_purge_size_kib", 44),
+    ("arena_max_object_size_kib", 45),
+];
+
+const _: () = assert!(
+    _mi_option_last == 47,
+    "mimalloc has other options now: look up their places in mi_option_e"
+);
+
+pub(super) fn version() -> Version {
+    // SAFETY: returns a constant.
+    let packed = unsafe { mi_version() };
+    Version {
+        version: format!(
+            "{}.{}.{}",
+            packed / 10_000,
+            packed / 100 % 100,
+            packed % 100
+        ),
+        source: "mi_version()",
+    }
+}
+
+pub(super) fn read_settings() -> Settings {
+    let read = |&(name, option): &(&str, mi_option_t)| {
+        // SAFETY: `option` is below `_mi_option_last`; the first read of an option parses its variable, and nothing
+        // here changes options or the environment at the same time.
+        let value = unsafe { mi_option_get(option) };
+        (name.to_owned(), value.to_string())
+    };
+    OPTIONS.iter().map(read).collect()
+}
+
+/// What the `MIMALLOC_*` variables ask for, in the terms of [`read_settings`].
+pub(super) fn asked_settings(environment: &Settings) -> Settings {
+    let mut asked = Settings::new();
+    for (variable, value) in environment {
+        let Some(option) = variable.strip_prefix("MIMALLOC_") else {
+            continue;
+        };
+        let option = option.to_ascii_lowercase();
+        let value = match value.to_ascii_uppercase().as_str() {
+            "" | "TRUE" | "YES" | "ON" => "1".to_owned(),
+            "FALSE" | "NO" | "OFF" => "0".to_owned(),
+            _ => value.clone(),
+        };
+        asked.insert(option, value);
+    }
+    asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_of_the_options_are_those_of_this_version() {
+        let settings = read_settings();
+        // Defaults that differ from their neighbours', of mimalloc 3.3 on 64-bit Linux.
+        assert_eq!(settings["purge_delay"], "1000");
+        assert_eq!(settings["arena_reserve_kib"], (1024 * 1024).to_string());
+        assert_eq!(settings["allow_thp"], "1");
+    }
+
+    #[test]
+    fn variables_are_asked_settings() {
+        let environment = Settings::from([
+            ("MIMALLOC_ALLOW_THP".to_owned(), "no".to_owned()),
+            ("MIMALLOC_PURGE_DELAY".to_owned(), "0".to_owned()),
+            ("MALLOC_ARENA_MAX".to_owned(), "2".to_owned()),
+        ]);
+        let asked = asked_settings(&environment);
+        let expected = [
+            ("allow_thp".to_owned(), "0".to_owned()),
+            ("purge_delay".to_owned(), "0".to_owned()),
+        ];
+        assert_eq!(asked, Settings::from(expected));
+    }
+}

@@ -1,0 +1,161 @@
+//! The command `env`: what this binary and this machine are, for reading and for a recorded run.
+
+use std::fmt;
+
+use alloquet_report::format::mib;
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::allocator::{self, AllocatorFacts};
+use crate::cli::{EnvArgs, EnvFormat};
+use crate::sys::build::Build;
+use crate::sys::machine::Machine;
+
+/// Everything that figures of this binary on this machine depend on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Environment {
+    /// The allocator of the build, read back from it.
+    pub(crate) allocator: AllocatorFacts,
+    /// How the binary was built.
+    pub(crate) build: Build,
+    /// The machine, without its name.
+    pub(crate) machine: Machine,
+}
+
+impl Environment {
+    /// Collects the facts.
+    pub(crate) fn collect() -> Self {
+        Self {
+            allocator: allocator::facts(),
+            build: Build::current(),
+            machine: Machine::now(),
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// The facts cannot be written as JSON.
+pub(crate) fn run(args: &EnvArgs) -> Result<()> {
+    let environment = Environment::collect();
+    match args.format {
+        EnvFormat::Text => print!("{environment}"),
+        EnvFormat::Json => println!("{}", serde_json::to_string_pretty(&environment)?),
+    }
+    Ok(())
+}
+
+impl fmt::Display for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            allocator,
+            build,
+            machine,
+        } = self;
+        writeln!(f, "Allocator")?;
+        line(f, "name", &allocator.name)?;
+        line(
+            f,
+            "version",
+            format_args!("{} (by {})", allocator.version, allocator.version_source),
+        )?;
+        line(
+            f,
+            "honours",
+            or_none(&allocator.settings_variables.join(", ")),
+        )?;
+        for (variable, value) in &allocator.environment {
+            line(f, "set", format_args!("{variable}={value}"))?;
+        }
+        match allocator.settings.is_empty() {
+            true => line(
+                f,
+                "settings",
+                "cannot be read back; they are as the variables say",
+            )?,
+            false => allocator
+                .settings
+                .iter()
+                .try_for_each(|(name, value)| line(f, name, value))?,
+        }
+
+        writeln!(f, "\nBuild")?;
+        line(f, "version", &build.package_version)?;
+        line(f, "revision", or_none(&build.revision))?;
+        line(
+            f,
+            "profile",
+            format_args!("{} (opt-level {})", build.profile, build.opt_level),
+        )?;
+        line(
+            f,
+            "debug assertions",
+            if build.debug_assertions { "on" } else { "off" },
+        )?;
+        line(f, "compiler", &build.rustc)?;
+        line(f, "target", &build.target)?;
+
+        let cgroup = &machine.cgroup;
+        writeln!(f, "\nMachine")?;
+        line(
+            f,
+            "CPU",
+            format_args!("{} × {}", machine.cpus, machine.cpu_model),
+        )?;
+        line(f, "memory", bytes(machine.memory_bytes, "unknown"))?;
+        line(f, "swap", bytes(machine.swap_bytes, "unknown"))?;
+        line(f, "kernel", &machine.kernel)?;
+        line(f, "libc", &machine.libc)?;
+        line(f, "page size", format_args!("{} bytes", machine.page_bytes))?;
+        line(
+            f,
+            "huge pages",
+            format_args!("{} (defrag {})", machine.thp.enabled, machine.thp.defrag),
+        )?;
+        line(
+            f,
+            "in this process",
+            match machine.thp.process_enabled {
+                Some(true) => "huge pages are allowed",
+                Some(false) => "huge pages are off",
+                None => "the kernel does not say",
+            },
+        )?;
+        line(
+            f,
+            "cgroup memory",
+            format_args!(
+                "{} ({})",
+                bytes(cgroup.memory_max_bytes, "no limit"),
+                cgroup.memory_version
+            ),
+        )?;
+        line(
+            f,
+            "cgroup high",
+            bytes(cgroup.memory_high_bytes, "no limit"),
+        )?;
+        line(f, "cgroup swap", bytes(cgroup.swap_max_bytes, "no limit"))?;
+        line(
+            f,
+            "cgroup CPUs",
+            cgroup
+                .cpus
+                .map_or("no limit".to_owned(), |cpus| format!("{cpus}")),
+        )
+    }
+}
+
+fn line(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
+    writeln!(f, "  {name:<23} {value}")
+}
+
+fn bytes(bytes: Option<u64>, absent: &str) -> String {
+    bytes.map_or_else(|| absent.to_owned(), mib)
+}
+
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
+}

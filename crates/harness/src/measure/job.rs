@@ -1,0 +1,57 @@
+//! What a worker is told to do: one line of JSON on its standard input.
+//!
+//! Keys travel here and nowhere else. Arguments and the environment of a process are there for others to see.
+
+use std::path::PathBuf;
+
+use alloquet_datagen::keys::KeySet;
+use alloquet_datagen::{Dataset, Scale};
+use alloquet_report::sample::{Kind, Workload};
+use serde::{Deserialize, Serialize};
+
+/// One sample to take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Job {
+    /// What to do with the file.
+    pub(crate) workload: Workload,
+    /// What to measure; the worker's `--kind` says the same.
+    pub(crate) kind: Kind,
+    /// The Parquet file that is read, or whose batches are written.
+    pub(crate) file: PathBuf,
+    /// The strategy as written, such as `pooled` or `temp-both,codec=shared`.
+    pub(crate) strategy: String,
+    /// Rows asked for in a batch.
+    pub(crate) batch_rows: usize,
+    /// Where the file was generated from, if it was.
+    pub(crate) dataset: Option<DatasetSource>,
+    /// The file's keys, resolved.
+    pub(crate) keys: Option<KeySet>,
+}
+
+/// A definition and the scale at which it was generated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DatasetSource {
+    /// Path of the definition.
+    pub(crate) definition: PathBuf,
+    /// Scale of its rows; 1 is as defined.
+    pub(crate) scale_rows: f64,
+    /// Scale of its columns; 1 is as defined.
+    pub(crate) scale_columns: f64,
+}
+
+impl DatasetSource {
+    /// The definition at its scale.
+    ///
+    /// # Errors
+    ///
+    /// The definition cannot be read or scaled so.
+    pub(crate) fn load(&self) -> alloquet_datagen::Result<Dataset> {
+        let scale = Scale {
+            rows: self.scale_rows,
+            columns: self.scale_columns,
+        };
+        Dataset::load(&self.definition)?.scaled(&scale)
+    }
+}

@@ -1,0 +1,32 @@
+//! What happens inside a worker: one sample of one cell, from its [`Job`] to its [`Outcome`].
+//!
+//! The parent's side (spawning, `wait4`, rows) is not here.
+
+mod checksum;
+mod fold;
+mod job;
+mod outcome;
+mod properties;
+mod read;
+mod walk;
+mod window;
+mod write;
+
+use alloquet_report::sample::Workload;
+use anyhow::Result;
+
+pub(crate) use self::job::{DatasetSource, Job};
+pub(crate) use self::outcome::{DoneReply, LedgerFacts, Outcome, Reply};
+pub(crate) use self::window::{HeapMeasures, Measures, RssMeasures};
+
+/// Does the job's work and measures it.
+///
+/// # Errors
+///
+/// The work cannot be done or its result is not what it must be. The message names the file.
+pub(crate) fn measure(job: &Job) -> Result<Outcome> {
+    match job.workload {
+        Workload::Read => read::measure(job),
+        Workload::Write => write::measure(job),
+    }
+}

@@ -1,0 +1,112 @@
+//! What a worker answers: one line of JSON on its standard output.
+
+use std::collections::BTreeMap;
+
+use alloquet_core::LedgerPeak;
+use serde::{Deserialize, Serialize};
+
+use super::fold::Fold;
+use super::window::Measures;
+use crate::allocator::AllocatorFacts;
+use crate::sys::machine::Thp;
+
+/// An outcome, or why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Reply {
+    /// The sample failed.
+    Failed {
+        /// Why, on one line.
+        error: String,
+    },
+    /// The sample was taken.
+    Done(Box<DoneReply>),
+}
+
+/// A taken sample and what took it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DoneReply {
+    /// The worker's allocator, read back from it.
+    pub(crate) allocator: AllocatorFacts,
+    /// The Cargo profile of the worker's binary.
+    pub(crate) profile: String,
+    /// Transparent huge pages, as the worker saw them.
+    pub(crate) thp: Thp,
+    /// What was measured.
+    pub(crate) outcome: Outcome,
+}
+
+/// What the work measured and what it found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// The measures of the window.
+    pub(crate) measures: Measures,
+    /// Rows read or written.
+    pub(crate) rows: u64,
+    /// Values read or written, nulls counted.
+    pub(crate) values: u64,
+    /// The nulls among them.
+    pub(crate) nulls: u64,
+    /// Length of the Parquet file read or written, in bytes.
+    pub(crate) file_bytes: u64,
+    /// Bytes that the values are long: the same for every strategy, however arrays hold them.
+    pub(crate) decoded_bytes: u64,
+    /// The fold of all batches, 16 hexadecimal digits.
+    pub(crate) fold: String,
+    /// The checksum of all batches, 16 hexadecimal digits; a timed read has none.
+    pub(crate) checksum: Option<String>,
+    /// What the reader itself owned at its peak.
+    pub(crate) ledger: Option<LedgerFacts>,
+    /// What a reader of the sample should know, one sentence each.
+    pub(crate) flags: Vec<String>,
+}
+
+/// The ledger of a reader at its own peak, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LedgerFacts {
+    /// All of it.
+    pub(crate) total_bytes: u64,
+    /// By purpose; names as `Purpose` displays them.
+    pub(crate) by_purpose: BTreeMap<String, u64>,
+}
+
+impl From<&LedgerPeak> for LedgerFacts {
+    fn from(peak: &LedgerPeak) -> Self {
+        let by_purpose = peak
+            .by_purpose()
+            .into_iter()
+            .map(|(purpose, bytes)| (purpose.to_string(), bytes));
+        Self {
+            total_bytes: peak.total_bytes(),
+            by_purpose: by_purpose.collect(),
+        }
+    }
+}
+
+/// A finished piece of work, before it is put in the form of the wire.
+pub(super) struct Work {
+    pub(super) measures: Measures,
+    pub(super) flags: Vec<String>,
+    pub(super) fold: Fold,
+    pub(super) checksum: Option<u64>,
+    pub(super) file_bytes: u64,
+    pub(super) ledger: Option<LedgerFacts>,
+}
+
+impl From<Work> for Outcome {
+    fn from(work: Work) -> Self {
+        let hexadecimal = |number: u64| format!("{number:016x}");
+        Self {
+            measures: work.measures,
+            rows: work.fold.rows(),
+            values: work.fold.values(),
+            nulls: work.fold.nulls(),
+            file_bytes: work.file_bytes,
+            decoded_bytes: work.fold.value_bytes(),
+            fold: hexadecimal(work.fold.sum()),
+            checksum: work.checksum.map(hexadecimal),
+            ledger: work.ledger,
+            flags: work.flags,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The measured window: what is read before the work, right after it, and after everything was dropped.
+//!
+//! Inside the window nothing of this module runs. A `heap` sample reads the counters alone and an `rss` sample the
+//! operating system's figures alone: counting slows the work, so its times and faults would be wrong.
+
+use std::time::{Duration, Instant};
+
+use alloquet_report::sample::Kind;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::allocator::{self, HeapCounts};
+use crate::sys::memory::{self, Resident};
+use crate::sys::usage::Usage;
+
+/// An open window.
+pub(crate) struct Window {
+    kind: Kind,
+    flags: Vec<String>,
+    resident_before: Resident,
+    counts_before: HeapCounts,
+    usage_before: Usage,
+    started: Instant,
+}
+
+/// What a window measured, of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Measures {
+    /// Of a `heap` sample.
+    Heap(HeapMeasures),
+    /// Of an `rss` sample.
+    Rss(RssMeasures),
+}
+
+/// The counted heap: requested bytes and calls of the global allocator, within the window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HeapMeasures {
+    /// Bytes live when the window opened.
+    pub(crate) heap_before_bytes: u64,
+    /// The most bytes live at once in the window, with those from before.
+    pub(crate) heap_peak_bytes: u64,
+    /// Bytes allocated in the window, freed or not; a reallocation adds what it grew.
+    pub(crate) allocated_bytes: u64,
+    /// Allocations in the window.
+    pub(crate) allocations: u64,
+    /// Reallocations in the window.
+    pub(crate) reallocations: u64,
+    /// Bytes still live once everything the work made was dropped.
+    pub(crate) heap_after_bytes: u64,
+}
+
+/// The operating system's view of the process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RssMeasures {
+    /// Wall time of the window in seconds.
+    pub(crate) wall_s: f64,
+    /// User CPU time of the window in seconds, all threads.
+    pub(crate) user_s: f64,
+    /// System CPU time of the window in seconds, all threads.
+    pub(crate) sys_s: f64,
+    /// `VmHWM` at the end of the window, reset when it opened, in bytes.
+    pub(crate) max_rss_bytes: u64,
+    /// Resident bytes when the window opened.
+    pub(crate) rss_before_bytes: u64,
+    /// Resident bytes at the end of the window, with everything still held.
+    pub(crate) rss_end_bytes: u64,
+    /// The anonymous part of [`Self::rss_end_bytes`].
+    pub(crate) rss_anon_bytes: u64,
+    /// The file-backed part of [`Self::rss_end_bytes`].
+    pub(crate) rss_file_bytes: u64,
+    /// Resident bytes right after everything the work made was dropped.
+    pub(crate) rss_after_bytes: u64,
+    /// Page faults of the window that needed no reading.
+    pub(crate) minor_faults: u64,
+    /// Page faults of the window that waited for a device.
+    pub(crate) major_faults: u64,
+}
+
+/// A window that was closed while everything the work made is still held.
+pub(crate) struct Closed {
+    measures: Measures,
+    flags: Vec<String>,
+}
+
+impl Window {
+    /// Opens a window: what is live and resident now becomes the peak, and the clock starts.
+    ///
+    /// # Errors
+    ///
+    /// `/proc` or `getrusage` cannot be read, or a `heap` window is opened in a process that does not count.
+    pub(crate) fn open(kind: Kind) -> Result<Self> {
+        anyhow::ensure!(
+            kind != Kind::Heap || allocator::is_counting(),
+            "a heap sample needs counting from the start: run `alloquet worker --kind heap`"
+        );
+        let mut flags = Vec::new();
+        let resident_before = resident()?;
+        if kind == Kind::Rss
+            && let Err(error) = memory::reset_peak()
+        {
+            flags.push(format!(
+                "peak RSS not reset before the window ({error}), so it includes what came before"
+            ));
+        }
+        // From here on nothing allocates or faults on its own account.
+        allocator::reset_peak();
+        let counts_before = allocator::heap_counts();
+        let usage_before =
+            Usage::now().context("cannot read this process's CPU time and faults")?;
+        let started = Instant::now();
+        Ok(Self {
+            kind,
+            flags,
+            resident_before,
+            counts_before,
+            usage_before,
+            started,
+        })
+    }
+
+    /// Closes the window. Call it with everything the work made still held.
+    ///
+    /// # Errors
+    ///
+    /// `/proc` or `getrusage` cannot be read.
+    pub(crate) fn close(self) -> Result<Closed> {
+        let wall = self.started.elapsed();
+        let counts = allocator::heap_counts();
+        let usage = Usage::now()
+            .context("cannot read this process's CPU time and faults")?
+            .since(&self.usage_before);
+        let resident = resident()?;
+        let measures = match self.kind {
+            Kind::Heap => Measures::Heap(HeapMeasures {
+                heap_before_bytes: self.counts_before.live_bytes,
+                heap_peak_bytes: counts.peak_bytes,
+                allocated_bytes: counts.allocated_bytes - self.counts_before.allocated_bytes,
+                allocations: counts.allocations - self.counts_before.allocations,
+                reallocations: counts.reallocations - self.counts_before.reallocations,
+                heap_after_bytes: 0,
+            }),
+            Kind::Rss => Measures::Rss(RssMeasures {
+                wall_s: seconds(wall),
+                user_s: seconds(usage.user),
+                sys_s: seconds(usage.system),
+                max_rss_bytes: resident.peak_bytes,
+                rss_before_bytes: self.resident_before.rss_bytes,
+                rss_end_bytes: resident.rss_bytes,
+                rss_anon_bytes: resident.anon_bytes,
+                rss_file_bytes: resident.file_bytes,
+                rss_after_bytes: 0,
+                minor_faults: usage.minor_faults,
+                major_faults: usage.major_faults,
+            }),
+        };
+        Ok(Closed {
+            measures,
+            flags: self.flags,
+        })
+    }
+}
+
+impl Closed {
+    /// Completes the measures. Call it once everything the work made is dropped.
+    ///
+    /// # Errors
+    ///
+    /// `/proc` cannot be read.
+    pub(crate) fn after_drop(mut self) -> Result<(Measures, Vec<String>)> {
+        match &mut self.measures {
+            Measures::Heap(heap) => heap.heap_after_bytes = allocator::heap_counts().live_bytes,
+            Measures::Rss(rss) => rss.rss_after_bytes = resident()?.rss_bytes,
+        }
+        Ok((self.measures, self.flags))
+    }
+}
+
+fn resident() -> Result<Resident> {
+    Resident::now().context("cannot read this process's resident memory from /proc/self/status")
+}
+
+/// To the microsecond, which is what `getrusage` resolves.
+fn seconds(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1e6
+}

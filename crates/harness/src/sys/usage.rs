@@ -1,0 +1,66 @@
+//! CPU time and page faults of this process, by `getrusage`.
+
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+
+/// Totals of this process since it started, all threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// CPU time in user code.
+    pub(crate) user: Duration,
+    /// CPU time in the kernel.
+    pub(crate) system: Duration,
+    /// Page faults that needed no reading.
+    pub(crate) minor_faults: u64,
+    /// Page faults that waited for a device: the file was not in the page cache.
+    pub(crate) major_faults: u64,
+}
+
+impl Usage {
+    /// The totals now.
+    ///
+    /// # Errors
+    ///
+    /// Whatever `getrusage` fails with.
+    pub(crate) fn now() -> nix::Result<Self> {
+        let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+        Ok(Self {
+            user: duration(usage.user_time()),
+            system: duration(usage.system_time()),
+            minor_faults: u64::try_from(usage.minor_page_faults()).unwrap_or(0),
+            major_faults: u64::try_from(usage.major_page_faults()).unwrap_or(0),
+        })
+    }
+
+    /// What was used between `earlier` and this.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+        }
+    }
+}
+
+fn duration(time: TimeVal) -> Duration {
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+    let micros = u64::try_from(time.tv_usec()).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touching_memory_shows_as_faults() {
+        let before = Usage::now().unwrap();
+        let bytes = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let used = Usage::now().unwrap().since(&before);
+        assert!(used.minor_faults > 0, "{used:?}");
+        drop(bytes);
+    }
+}
