@@ -1,7 +1,6 @@
 //! Walks the pages of one column chunk: header, then body, each byte read once, every length checked
 //! against what the file can hold before anything is allocated for it.
 
-use std::io;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
@@ -67,7 +66,7 @@ impl<T: ReadAt> ChunkCursor<T> {
         let chunk = file.metadata.row_group(row_group).column(column);
         let crypto = ColumnCrypto::for_chunk(file.crypto.as_ref(), chunk, row_group, column)
             .map_err(|e| located(e, chunk, row_group))?;
-        let (at, end) = extent(chunk, file.len).map_err(|e| located(e, chunk, row_group))?;
+        let (at, end) = extent(chunk).map_err(|e| located(e, chunk, row_group))?;
         Ok(Self {
             codec: chunk.compression(),
             uncompressed_size: u64::try_from(chunk.uncompressed_size()).unwrap_or(0),
@@ -145,10 +144,10 @@ impl<T: ReadAt> ChunkCursor<T> {
         while self.peeked.is_none() && self.at < self.end {
             let (header, header_len) = self.read_header()?;
             let body = self.at + header_len as u64;
-            let remaining = self.end.saturating_sub(body);
+            let remaining = self.bytes_from(body);
             if header.stored_size as u64 > remaining {
                 return Err(ParquetError::EOF(format!(
-                    "a page says that it takes {} bytes and its column chunk has {remaining} left",
+                    "a page says that it takes {} bytes and {remaining} are left of its column chunk or of the file",
                     header.stored_size
                 )));
             }
@@ -180,9 +179,17 @@ impl<T: ReadAt> ChunkCursor<T> {
         Ok(Some(pending))
     }
 
+    /// Bytes from `at` to the end of the chunk, or of the file where that comes first.
+    fn bytes_from(&self, at: u64) -> u64 {
+        self.end.min(self.file.len).saturating_sub(at)
+    }
+
     /// Reads the header at `self.at`; also returns the bytes that it takes in the file.
     fn read_header(&self) -> Result<(PageHeader, usize)> {
-        let remaining = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let remaining = usize::try_from(self.bytes_from(self.at)).unwrap_or(usize::MAX);
+        if remaining == 0 {
+            return Err(cut_short());
+        }
         let mut small = [0u8; HEADER_WINDOW];
         let window = &mut small[..remaining.min(HEADER_WINDOW)];
         self.file.source.read_exact_at(window, self.at)?;
@@ -367,8 +374,8 @@ impl<T: ReadAt> ChunkCursor<T> {
     }
 }
 
-/// Where a chunk's pages start and end in a file of `file_len` bytes.
-fn extent(chunk: &ColumnChunkMetaData, file_len: u64) -> Result<(u64, u64)> {
+/// Where a chunk's pages start and end by the file's metadata, which may be behind the file's end.
+fn extent(chunk: &ColumnChunkMetaData) -> Result<(u64, u64)> {
     let start = chunk
         .dictionary_page_offset()
         .unwrap_or_else(|| chunk.data_page_offset());
@@ -376,8 +383,11 @@ fn extent(chunk: &ColumnChunkMetaData, file_len: u64) -> Result<(u64, u64)> {
         .ok()
         .zip(u64::try_from(chunk.compressed_size()).ok())
         .ok_or_else(|| ParquetError::General("the column chunk's place is negative".into()))?;
-    // A chunk that is said to end behind the file may still hold all its pages.
-    Ok((start, start.saturating_add(len).min(file_len)))
+    Ok((start, start.saturating_add(len)))
+}
+
+fn cut_short() -> ParquetError {
+    ParquetError::EOF("the file ends before its column chunk does: it was cut short".into())
 }
 
 /// The parquet crate's form of a page.
@@ -443,12 +453,6 @@ fn located(error: ParquetError, chunk: &ColumnChunkMetaData, row_group: usize) -
         ParquetError::General(text) => ParquetError::General(place + &text),
         ParquetError::EOF(text) => ParquetError::EOF(place + &text),
         ParquetError::NYI(text) => ParquetError::NYI(place + &text),
-        ParquetError::External(source) => match source.downcast_ref::<io::Error>() {
-            Some(io) if io.kind() == io::ErrorKind::UnexpectedEof => ParquetError::EOF(format!(
-                "{place}the file ends in the middle of a page: it was cut short"
-            )),
-            _ => ParquetError::General(format!("{place}{source}")),
-        },
         other => ParquetError::General(format!("{place}{other}")),
     }
 }

@@ -1,0 +1,129 @@
+//! The ledger on real reading: `retained` is one decryption and one page buffer per column, and what
+//! is charged is released.
+
+use std::sync::Arc;
+
+use alloquet_core::{LedgerPeak, Purpose, ReaderBuilder};
+use arrow_array::{ArrayRef, Float32Array, RecordBatch};
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::basic::Compression;
+use parquet::encryption::decrypt::FileDecryptionProperties;
+use parquet::encryption::encrypt::FileEncryptionProperties;
+use parquet::file::properties::WriterProperties;
+
+const KEY: &[u8] = b"0123456789012345";
+/// Enough that a batch outweighs the fetched and decrypted pages that are live while a page is loaded.
+const COLUMNS: usize = 40;
+const PAGE_ROWS: usize = 4_096;
+/// PLAIN float32 without levels.
+const PAGE_BYTES: u64 = 4 * PAGE_ROWS as u64;
+const BATCH_ROWS: usize = 1_024;
+
+/// Required floats in four pages a column and row group, two row groups, as wide tables are.
+fn file(encrypted: bool, codec: Compression) -> Bytes {
+    let rows = 4 * PAGE_ROWS;
+    let batch = RecordBatch::try_from_iter((0..COLUMNS).map(|c| {
+        let values = (0..rows as u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761) >> 9));
+        let array: ArrayRef = Arc::new(Float32Array::from_iter_values(values));
+        (format!("c{c}"), array)
+    }))
+    .unwrap();
+    let mut properties = WriterProperties::builder()
+        .set_compression(codec)
+        .set_dictionary_enabled(false)
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(PAGE_ROWS);
+    if encrypted {
+        let encryption = FileEncryptionProperties::builder(KEY.to_vec())
+            .build()
+            .unwrap();
+        properties = properties.with_file_encryption_properties(encryption);
+    }
+    let mut file = Vec::new();
+    let mut writer =
+        ArrowWriter::try_new(&mut file, batch.schema(), Some(properties.build())).unwrap();
+    for _ in 0..2 {
+        writer.write(&batch).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.close().unwrap();
+    Bytes::from(file)
+}
+
+fn peak(file: &Bytes, strategy: &str) -> LedgerPeak {
+    let keys = FileDecryptionProperties::builder(KEY.to_vec())
+        .build()
+        .unwrap();
+    let options = ArrowReaderOptions::new().with_file_decryption_properties(keys);
+    let reader = ReaderBuilder::try_new_with_options(file.clone(), options)
+        .unwrap()
+        .with_strategy(strategy.parse().unwrap())
+        .with_batch_size(BATCH_ROWS)
+        .build()
+        .unwrap();
+    let ledger = reader.ledger();
+    assert_eq!(
+        reader.map(|b| b.unwrap().num_rows()).sum::<usize>(),
+        8 * PAGE_ROWS
+    );
+    let peak = ledger.peak();
+    // Dropping the reader frees all but the metadata, which the caller may share.
+    assert_eq!(ledger.live_bytes(), peak.bytes(Purpose::Metadata));
+    peak
+}
+
+#[test]
+fn retained_is_one_decryption_and_one_page_buffer_per_column() {
+    let file = file(true, Compression::SNAPPY);
+    let retained = peak(&file, "retained");
+    let temporary = peak(&file, "temp-decrypt");
+    for column in 0..COLUMNS {
+        assert_eq!(retained.column_bytes(column, Purpose::Page), PAGE_BYTES);
+        let decrypted = retained.column_bytes(column, Purpose::Decrypt);
+        assert!(
+            decrypted > PAGE_BYTES / 2 && decrypted < PAGE_BYTES + PAGE_BYTES / 4,
+            "{decrypted}"
+        );
+        assert_eq!(temporary.column_bytes(column, Purpose::Page), PAGE_BYTES);
+    }
+    assert_eq!(temporary.bytes(Purpose::Decrypt), 0);
+    assert_eq!(
+        retained.total_bytes() - temporary.total_bytes(),
+        retained.bytes(Purpose::Decrypt)
+    );
+}
+
+#[test]
+fn every_strategy_holds_one_page_per_column_and_one_batch() {
+    for encrypted in [false, true] {
+        for codec in [Compression::SNAPPY, Compression::UNCOMPRESSED] {
+            let file = file(encrypted, codec);
+            for strategy in ["retained", "temp-decrypt", "temp-both", "pooled"] {
+                let peak = peak(&file, strategy);
+                let pages = peak.bytes(Purpose::Page);
+                let exact = COLUMNS as u64 * PAGE_BYTES;
+                // An encrypted page without a codec is decrypted in place, framing and all.
+                assert!(
+                    (exact..=exact + COLUMNS as u64 * 32).contains(&pages),
+                    "{strategy} {codec} {encrypted}: {pages}"
+                );
+                let batch = (COLUMNS * BATCH_ROWS * 4) as u64;
+                assert_eq!(peak.bytes(Purpose::Output), batch, "{strategy}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pooled_holds_one_stored_page_besides() {
+    let peak = peak(&file(true, Compression::SNAPPY), "pooled");
+    let fetch = peak.bytes(Purpose::Fetch);
+    assert!(
+        fetch > PAGE_BYTES / 2 && fetch < PAGE_BYTES + PAGE_BYTES / 4,
+        "{fetch}"
+    );
+    assert_eq!(peak.shared_bytes(Purpose::Fetch), fetch);
+    assert_eq!(peak.bytes(Purpose::Decrypt), 0);
+}

@@ -1,0 +1,11 @@
+//! Integration tests of the reader, in one binary: each module is one theme.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod damaged;
+mod encrypted;
+mod generated;
+mod ledger;
+mod parquet_testing;
+mod support;
