@@ -39,6 +39,7 @@ mod source;
 pub mod strategy;
 
 pub use ledger::{Ledger, LedgerPeak, Purpose};
+pub use page::info::PageInfo;
 pub use read::{Reader, ReaderBuilder};
 pub use source::ReadAt;
 pub use strategy::{ReadStrategy, StrategyError};

@@ -22,6 +22,12 @@ impl ReadAt for File {
     }
 }
 
+impl<T: ReadAt + ?Sized> ReadAt for &T {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        (**self).read_exact_at(buf, offset)
+    }
+}
+
 impl ReadAt for Bytes {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         let from = usize::try_from(offset)

@@ -108,6 +108,13 @@ impl<T: ReadAt> ChunkCursor<T> {
         })
     }
 
+    /// The next page's header and where its body starts, and moves behind the page without reading
+    /// its body; `None` at the end of the chunk.
+    pub(crate) fn next_header(&mut self) -> Result<Option<(PageHeader, u64)>> {
+        let pending = self.locate(Self::take_pending)?;
+        Ok(pending.map(|pending| (pending.header, pending.body)))
+    }
+
     /// Passes over the next page without reading its body. A dictionary page is remembered.
     pub(crate) fn skip_page(&mut self) -> Result<()> {
         self.locate(|cursor| {

@@ -20,6 +20,8 @@ use crate::crypto::FileCrypto;
 use crate::format::footer;
 use crate::guard;
 use crate::ledger::{Ledger, Purpose};
+use crate::page::chunk::ChunkCursor;
+use crate::page::info::PageInfo;
 use crate::page::owners::ReaderOwners;
 use crate::page::row_groups::{FileShared, StrategyRowGroups};
 use crate::source::ReadAt;
@@ -194,6 +196,48 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         Ok(Reader::new(inner.map_err(ParquetError::General)??, ledger))
     }
 
+    /// The pages of every column chunk as their headers describe them; no page body is read.
+    ///
+    /// For looking at a file before reading it: what a page takes when stored and when decompressed is
+    /// what the strategies' buffers take.
+    ///
+    /// # Errors
+    /// Where a header is damaged or cannot be decrypted.
+    pub fn pages(&self) -> Result<Vec<PageInfo>> {
+        let ledger = Arc::new(Ledger::new(self.parquet_schema().num_columns()));
+        let owners = ReaderOwners::new(PageBuffers::TEMP_BOTH, &ledger);
+        let file = Arc::new(FileShared {
+            source: &self.source,
+            len: self.source.len(),
+            metadata: Arc::clone(self.metadata()),
+            crypto: self.file_crypto()?,
+            verify_checksums: false,
+        });
+        let mut pages = Vec::new();
+        for (row_group, chunks) in self.metadata().row_groups().iter().enumerate() {
+            for column in 0..chunks.num_columns() {
+                let mut cursor = ChunkCursor::try_new(
+                    Arc::clone(&file),
+                    owners.column(column),
+                    row_group,
+                    column,
+                )?;
+                while let Some((header, offset)) = cursor.next_header()? {
+                    pages.push(PageInfo::new(row_group, column, offset, &header));
+                }
+            }
+        }
+        Ok(pages)
+    }
+
+    fn file_crypto(&self) -> Result<Option<FileCrypto>> {
+        let Some(properties) = &self.decryption else {
+            return Ok(None);
+        };
+        let encryption = footer::read_encryption(&self.source, self.source.len())?;
+        Ok(encryption.map(|encryption| FileCrypto::new(Arc::clone(properties), encryption)))
+    }
+
     fn check_row_groups(&self) -> Result<()> {
         let count = self.metadata().num_row_groups();
         match self.row_groups.iter().flatten().find(|i| **i >= count) {
@@ -225,11 +269,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     ) -> Result<ParquetRecordBatchReader> {
         let metadata = Arc::clone(self.metadata.metadata());
         let len = self.source.len();
-        let crypto = match self.decryption {
-            Some(properties) => footer::read_encryption(&self.source, len)?
-                .map(|encryption| FileCrypto::new(properties, encryption)),
-            None => None,
-        };
+        let crypto = self.file_crypto()?;
         let levels = parquet_to_arrow_field_levels(
             metadata.file_metadata().schema_descr(),
             self.projection,

@@ -117,6 +117,40 @@ fn every_strategy_holds_one_page_per_column_and_one_batch() {
 }
 
 #[test]
+fn pages_are_listed_as_the_buffers_hold_them() {
+    let file = file(true, Compression::SNAPPY);
+    let keys = FileDecryptionProperties::builder(KEY.to_vec())
+        .build()
+        .unwrap();
+    let options = ArrowReaderOptions::new().with_file_decryption_properties(keys);
+    let pages = ReaderBuilder::try_new_with_options(file.clone(), options)
+        .unwrap()
+        .pages()
+        .unwrap();
+    assert_eq!(pages.len(), 2 * 4 * COLUMNS);
+    assert!(
+        pages
+            .iter()
+            .all(|page| page.uncompressed_bytes == PAGE_BYTES)
+    );
+    assert!(
+        pages
+            .iter()
+            .all(|page| page.num_values as usize == PAGE_ROWS)
+    );
+    let largest = |column| {
+        let pages = pages.iter().filter(|page| page.column == column);
+        pages.map(|page| page.stored_bytes).max().unwrap()
+    };
+    // The decryption buffer holds the stored page but its length and nonce.
+    let peak = peak(&file, "retained");
+    for column in 0..COLUMNS {
+        let decrypted = peak.column_bytes(column, Purpose::Decrypt);
+        assert_eq!(decrypted, largest(column) - 16);
+    }
+}
+
+#[test]
 fn pooled_holds_one_stored_page_besides() {
     let peak = peak(&file(true, Compression::SNAPPY), "pooled");
     let fetch = peak.bytes(Purpose::Fetch);
