@@ -1,4 +1,5 @@
 //! The definitions that come with the project, and what bad ones are told.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::{Path, PathBuf};
 
