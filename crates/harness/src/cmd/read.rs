@@ -1,0 +1,78 @@
+//! The command `read`: a user's own file, every strategy.
+
+use std::process::ExitCode;
+
+use alloquet_core::strategy::PRESETS;
+use alloquet_datagen::keys::KeySet;
+use alloquet_report::sample::Workload;
+use anyhow::{Context, Result, ensure};
+
+use super::show::show;
+use crate::cli::ReadArgs;
+use crate::plan::{Input, Plan, Repetitions, Work, check_strategy};
+use crate::run::{Binary, Folders, Session};
+
+/// The variable that can hold what a key file holds.
+const KEYS_VARIABLE: &str = "ALLOQUET_KEYS";
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// The file, its keys, a strategy or a binary is not what it must be, or the results cannot be written.
+pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
+    let strategies: Vec<String> = if args.strategy.is_empty() {
+        PRESETS.iter().map(|&name| name.to_owned()).collect()
+    } else {
+        args.strategy.clone()
+    };
+    for (i, strategy) in strategies.iter().enumerate() {
+        check_strategy(Workload::Read, strategy)?;
+        ensure!(
+            !strategies[..i].contains(strategy),
+            "strategy '{strategy}' is given twice"
+        );
+    }
+    let defaults = Repetitions::default();
+    let plan = Plan {
+        matrix: "read".to_owned(),
+        repetitions: Repetitions {
+            rss: args.measuring.reps.unwrap_or(defaults.rss),
+            heap: defaults.heap,
+        },
+        works: vec![Work {
+            workload: Workload::Read,
+            input: Input::File(args.file.clone()),
+            batch_rows: args.batch_rows.get(),
+            strategies,
+        }],
+    };
+    let outcome = Session {
+        plan,
+        binaries: Binary::all(&args.measuring.with)?,
+        seed: args.measuring.seed,
+        folders: Folders {
+            root: Default::default(),
+        },
+        results: args.results.clone(),
+        keys: keys(args)?,
+    }
+    .run()?;
+    show(&outcome, args.format)
+}
+
+/// The file's keys: from `--key-file`, or else from the variable.
+fn keys(args: &ReadArgs) -> Result<Option<KeySet>> {
+    if let Some(path) = &args.key_file {
+        return Ok(Some(KeySet::from_file(path)?));
+    }
+    match std::env::var(KEYS_VARIABLE) {
+        Ok(text) => KeySet::from_toml(&text)
+            .map(Some)
+            .with_context(|| format!("the variable {KEYS_VARIABLE}")),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => {
+            anyhow::bail!("the variable {KEYS_VARIABLE} is not UTF-8 text")
+        }
+    }
+}

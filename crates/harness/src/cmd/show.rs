@@ -1,0 +1,71 @@
+//! Shows what a run measured, and says by the exit code whether all of it is to be believed.
+
+use std::process::ExitCode;
+
+use alloquet_report::format::plural;
+use alloquet_report::table::{Format, Options, render};
+use alloquet_report::verify::verify;
+use anyhow::Result;
+
+use crate::cli::OutputFormat;
+use crate::run::Outcome;
+use crate::sys::machine::Machine;
+
+/// Exit code of a run that Ctrl-C ended, as shells give it.
+const INTERRUPTED: u8 = 130;
+
+/// Prints the samples to standard output and remarks to standard error.
+///
+/// # Errors
+///
+/// A sample cannot be written as CSV.
+pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> {
+    match format.table() {
+        Some(format) => print!("{}", render(&outcome.samples, format, &options(format))),
+        None => print!("{}", alloquet_report::sample::to_csv(&outcome.samples)?),
+    }
+    if let Some(csv) = &outcome.csv {
+        eprintln!("samples: {}", csv.display());
+    }
+    if outcome.interrupted {
+        eprintln!(
+            "interrupted: {} of {} measured",
+            outcome.samples.len(),
+            plural(outcome.planned as u64, "sample")
+        );
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let failures = outcome.failures();
+    let disagreements = verify(&outcome.samples)
+        .iter()
+        .filter(|finding| finding.subject.fails())
+        .count();
+    if failures + disagreements > 0 {
+        eprintln!(
+            "error: {} failed, {} found between samples; the table says which",
+            plural(failures as u64, "sample"),
+            plural(disagreements as u64, "disagreement"),
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How tables are rendered here: as wide as the terminal, with this machine in the heading.
+pub(crate) fn options(format: Format) -> Options {
+    let machine = Machine::now();
+    let defaults = Options::default();
+    let width = match format {
+        Format::Terminal => terminal_width().unwrap_or(defaults.width),
+        _ => defaults.width,
+    };
+    Options {
+        width,
+        machine: Some(machine.summary()),
+    }
+}
+
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col >= 60).then_some(usize::from(size.ws_col))
+}

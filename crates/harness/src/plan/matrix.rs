@@ -1,0 +1,237 @@
+//! A matrix file: which datasets are worked on, how, and how often.
+
+use std::path::Path;
+
+use alloquet_core::ReadStrategy;
+use alloquet_report::sample::Workload;
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use super::{Input, Plan, Work};
+
+/// Rows in a batch unless a matrix says otherwise.
+const DEFAULT_BATCH_ROWS: usize = 65_536;
+
+/// The strategies of the workload `write`: the parquet crate's own writer.
+pub(crate) const WRITE_STRATEGIES: [&str; 1] = ["upstream"];
+
+/// A matrix as it stands in its file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Matrix {
+    /// What the matrix is for, in a sentence.
+    pub(crate) description: String,
+    /// How often each cell is measured.
+    #[serde(default)]
+    pub(crate) repetitions: Repetitions,
+    /// What is measured.
+    work: Vec<WorkTable>,
+}
+
+/// How often each cell is measured, by kind of sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Repetitions {
+    /// Samples with the allocator bare: times, RSS, faults.
+    pub(crate) rss: usize,
+    /// Samples with counting on. Two that agree show that the figure repeats.
+    pub(crate) heap: usize,
+}
+
+impl Default for Repetitions {
+    fn default() -> Self {
+        Self { rss: 3, heap: 2 }
+    }
+}
+
+/// One `[[work]]` table.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkTable {
+    workload: Workload,
+    datasets: Vec<String>,
+    strategies: Vec<String>,
+    #[serde(default = "default_batch_rows")]
+    batch_rows: usize,
+    #[serde(default)]
+    scale: ScaleTable,
+}
+
+fn default_batch_rows() -> usize {
+    DEFAULT_BATCH_ROWS
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ScaleTable {
+    rows: f64,
+    columns: f64,
+}
+
+impl Default for ScaleTable {
+    fn default() -> Self {
+        Self {
+            rows: 1.0,
+            columns: 1.0,
+        }
+    }
+}
+
+impl Matrix {
+    /// Reads the matrix `name` from `folder`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or it is not such TOML. The message names the file, and the matrices there are.
+    pub(crate) fn load(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(format!("{name}.toml"));
+        let text = std::fs::read_to_string(&path).with_context(|| {
+            let known = names(folder);
+            format!(
+                "cannot read matrix '{name}' from {}; {}",
+                path.display(),
+                if known.is_empty() {
+                    "run at the root of the project, or pass --bench-data".to_owned()
+                } else {
+                    format!("the matrices there are: {}", known.join(", "))
+                }
+            )
+        })?;
+        toml::from_str(&text).with_context(|| format!("{} is not a matrix", path.display()))
+    }
+
+    /// The plan of the matrix, checked.
+    ///
+    /// # Errors
+    ///
+    /// A strategy is unknown, a count is zero, or a scale is out of range. The message names the place.
+    pub(crate) fn plan(&self, name: &str) -> Result<Plan> {
+        ensure!(
+            self.repetitions.rss + self.repetitions.heap > 0,
+            "matrix '{name}' asks for no repetitions: set repetitions.rss or repetitions.heap"
+        );
+        let mut works = Vec::new();
+        for table in &self.work {
+            table
+                .check()
+                .with_context(|| format!("matrix '{name}', [[work]] of {:?}", table.datasets))?;
+            works.extend(table.datasets.iter().map(|dataset| Work {
+                workload: table.workload,
+                input: Input::Dataset {
+                    name: dataset.clone(),
+                    scale_rows: table.scale.rows,
+                    scale_columns: table.scale.columns,
+                },
+                batch_rows: table.batch_rows,
+                strategies: table.strategies.clone(),
+            }));
+        }
+        ensure!(!works.is_empty(), "matrix '{name}' has no [[work]]");
+        Ok(Plan {
+            matrix: name.to_owned(),
+            repetitions: self.repetitions,
+            works,
+        })
+    }
+}
+
+impl WorkTable {
+    fn check(&self) -> Result<()> {
+        ensure!(!self.datasets.is_empty(), "it names no datasets");
+        ensure!(!self.strategies.is_empty(), "it names no strategies");
+        ensure!(self.batch_rows > 0, "batch_rows is 0");
+        for (what, factor) in [("rows", self.scale.rows), ("columns", self.scale.columns)] {
+            ensure!(
+                factor > 0.0 && factor <= 1.0,
+                "scale.{what} is {factor}: it must be above 0 and at most 1"
+            );
+        }
+        self.strategies
+            .iter()
+            .try_for_each(|strategy| check_strategy(self.workload, strategy))
+    }
+}
+
+/// Whether a workload can be done with a strategy.
+///
+/// # Errors
+///
+/// It cannot; the message says which strategies there are.
+pub(crate) fn check_strategy(workload: Workload, strategy: &str) -> Result<()> {
+    match workload {
+        Workload::Read => {
+            strategy.parse::<ReadStrategy>()?;
+        }
+        Workload::Write => ensure!(
+            WRITE_STRATEGIES.contains(&strategy),
+            "unknown strategy '{strategy}' for write: it has {}",
+            WRITE_STRATEGIES.join(", ")
+        ),
+    }
+    Ok(())
+}
+
+/// The names of the TOML files in a folder, sorted; none where it cannot be read.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.path();
+            let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+            is_toml.then(|| path.file_stem().map(|s| s.to_string_lossy().into_owned()))?
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Plan> {
+        toml::from_str::<Matrix>(text)?.plan("test")
+    }
+
+    const GOOD: &str = r#"
+        description = "a test"
+        repetitions = { rss = 3, heap = 2 }
+        [[work]]
+        workload = "read"
+        datasets = ["a", "b"]
+        strategies = ["pooled", "upstream"]
+        scale = { columns = 0.5 }
+        [[work]]
+        workload = "write"
+        datasets = ["a"]
+        strategies = ["upstream"]
+        batch_rows = 8192
+    "#;
+
+    #[test]
+    fn a_matrix_becomes_works() {
+        let plan = parse(GOOD).unwrap();
+        assert_eq!(plan.works.len(), 3);
+        assert_eq!(plan.samples(2), (2 * 2 + 1) * 2 * 5);
+        assert_eq!(plan.works[0].batch_rows, DEFAULT_BATCH_ROWS);
+        assert_eq!(plan.works[1].input.scale(), (1.0, 0.5));
+    }
+
+    #[test]
+    fn errors_name_what_was_wrong() {
+        let message = |from: &str, to: &str| {
+            let text = GOOD.replace(from, to);
+            assert_ne!(text, GOOD);
+            format!("{:#}", parse(&text).unwrap_err())
+        };
+        assert!(message(r#"["pooled", "upstream"]"#, r#"["poled"]"#).contains("'poled'"));
+        assert!(message("columns = 0.5", "columns = 0.0").contains("scale.columns is 0"));
+        assert!(message("columns = 0.5", "colums = 0.5").contains("colums"));
+        assert!(message("rss = 3, heap = 2", "rss = 0, heap = 0").contains("no repetitions"));
+        assert!(message("batch_rows = 8192", "batch_rows = 0").contains("batch_rows"));
+        assert!(message(r#"strategies = ["upstream"]"#, r#"strategies = ["pooled"]"#).contains("write"));
+        assert!(message(r#"["a", "b"]"#, "[]").contains("no datasets"));
+    }
+}

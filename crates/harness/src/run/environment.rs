@@ -1,0 +1,76 @@
+//! `environment.json`: what the figures of each run depend on, beside the CSV and by the run's id.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::binary::Binary;
+use crate::allocator::AllocatorFacts;
+use crate::sys::build::Build;
+use crate::sys::machine::Machine;
+
+const FILE_NAME: &str = "environment.json";
+
+/// One run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RunEnvironment {
+    matrix: String,
+    seed: u64,
+    /// UTC, when the run began.
+    started: String,
+    machine: Machine,
+    /// By label.
+    binaries: BTreeMap<String, BinaryEnvironment>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct BinaryEnvironment {
+    allocator: AllocatorFacts,
+    build: Build,
+}
+
+impl RunEnvironment {
+    pub(super) fn new(matrix: &str, seed: u64, started: String, binaries: &[Binary]) -> Self {
+        let facts = |binary: &Binary| {
+            let environment = binary.environment.clone();
+            let facts = BinaryEnvironment {
+                allocator: environment.allocator,
+                build: environment.build,
+            };
+            (binary.label.clone(), facts)
+        };
+        Self {
+            matrix: matrix.to_owned(),
+            seed,
+            started,
+            machine: Machine::now(),
+            binaries: binaries.iter().map(facts).collect(),
+        }
+    }
+
+    /// Adds the run to the folder's `environment.json`, which is replaced as a whole.
+    ///
+    /// # Errors
+    ///
+    /// The file is there and is not such a file, or cannot be written.
+    pub(super) fn add(self, run_id: &str, folder: &Path) -> Result<()> {
+        let path = folder.join(FILE_NAME);
+        let name = path.display();
+        let mut runs: BTreeMap<String, serde_json::Value> = match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .with_context(|| format!("{name} is damaged: move it away, or use another --results folder"))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
+        };
+        runs.insert(run_id.to_owned(), serde_json::to_value(self)?);
+        let cannot_write = || format!("cannot write {name}");
+        let mut file = tempfile::NamedTempFile::new_in(folder).with_context(cannot_write)?;
+        serde_json::to_writer_pretty(&mut file, &runs).with_context(cannot_write)?;
+        file.write_all(b"\n").with_context(cannot_write)?;
+        file.persist(&path).with_context(cannot_write)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! From a worker's reply to the row of the CSV.
+
+use alloquet_report::sample::Sample;
+use alloquet_report::verify::peaks_differ;
+
+use super::binary::Binary;
+use super::worker::Taken;
+use crate::measure::{HeapMeasures, Measures, Outcome, RssMeasures};
+use crate::plan::{Step, Work};
+
+/// What every row of a run shares.
+pub(super) struct RunFacts {
+    pub(super) run_id: String,
+    pub(super) matrix: String,
+    pub(super) seed: u64,
+}
+
+/// The row of one sample, whether it was taken or failed.
+pub(super) fn row(run: &RunFacts, step: Step, position: usize, work: &Work, binary: &Binary, taken: Taken) -> Sample {
+    let (scale_rows, scale_columns) = work.input.scale();
+    let environment = &binary.environment;
+    let named = Sample {
+        run_id: run.run_id.clone(),
+        matrix: run.matrix.clone(),
+        seed: run.seed,
+        repetition: step.repetition as u32,
+        position: position as u32,
+        label: binary.label.clone(),
+        allocator: environment.allocator.name.clone(),
+        allocator_version: environment.allocator.version.clone(),
+        settings: settings(&environment.allocator.environment),
+        thp: environment.machine.thp.summary().to_owned(),
+        profile: environment.build.profile.clone(),
+        dataset: work.input.name(),
+        strategy: work.strategies[step.strategy].clone(),
+        batch_rows: work.batch_rows as u64,
+        scale_rows,
+        scale_columns,
+        ..Sample::new(step.kind, work.workload)
+    };
+    let done = match taken.reply {
+        Err(error) => return named.failed(error),
+        Ok(done) => *done,
+    };
+    // What the worker read back counts, not what the binary said when it was asked first.
+    let mut sample = Sample {
+        allocator: done.allocator.name,
+        allocator_version: done.allocator.version,
+        settings: settings(&done.allocator.environment),
+        thp: done.thp.summary().to_owned(),
+        profile: done.profile,
+        flags: done.outcome.flags.join("; "),
+        ..named
+    };
+    fill(&mut sample, done.outcome);
+    if let (Some(own), Some(waited)) = (sample.max_rss_bytes, taken.ru_maxrss_bytes) {
+        sample.ru_maxrss_bytes = Some(waited);
+        if peaks_differ(own, waited) {
+            flag(&mut sample, "ru_maxrss-differs");
+        }
+    }
+    sample
+}
+
+fn fill(sample: &mut Sample, outcome: Outcome) {
+    match outcome.measures {
+        Measures::Heap(heap) => fill_heap(sample, &heap),
+        Measures::Rss(rss) => fill_rss(sample, &rss),
+    }
+    sample.rows = Some(outcome.rows);
+    sample.values = Some(outcome.values);
+    sample.file_bytes = Some(outcome.file_bytes);
+    sample.decoded_bytes = Some(outcome.decoded_bytes);
+    sample.checksum = outcome.checksum;
+    sample.fold = Some(outcome.fold);
+    sample.largest_stored_pages_bytes = outcome.pages.map(|pages| pages.largest_stored_bytes);
+    sample.largest_pages_bytes = outcome.pages.map(|pages| pages.largest_bytes);
+    if let Some(ledger) = outcome.ledger {
+        let purpose = |name: &str| ledger.by_purpose.get(name).copied();
+        sample.ledger_peak_bytes = Some(ledger.total_bytes);
+        sample.ledger_fetch_bytes = purpose("fetch");
+        sample.ledger_decrypt_bytes = purpose("decrypt");
+        sample.ledger_page_bytes = purpose("page");
+        sample.ledger_dictionary_bytes = purpose("dictionary");
+        sample.ledger_codec_bytes = purpose("codec");
+        sample.ledger_output_bytes = purpose("output");
+        sample.ledger_metadata_bytes = purpose("metadata");
+    }
+}
+
+fn fill_heap(sample: &mut Sample, heap: &HeapMeasures) {
+    sample.heap_peak_bytes = Some(heap.heap_peak_bytes);
+    sample.heap_before_bytes = Some(heap.heap_before_bytes);
+    sample.allocated_bytes = Some(heap.allocated_bytes);
+    sample.allocations = Some(heap.allocations);
+    sample.reallocations = Some(heap.reallocations);
+}
+
+fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
+    sample.wall_s = Some(rss.wall_s);
+    sample.user_s = Some(rss.user_s);
+    sample.sys_s = Some(rss.sys_s);
+    sample.max_rss_bytes = Some(rss.max_rss_bytes);
+    sample.rss_before_bytes = Some(rss.rss_before_bytes);
+    sample.rss_after_bytes = Some(rss.rss_after_bytes);
+    sample.rss_anon_bytes = Some(rss.rss_anon_bytes);
+    sample.minor_faults = Some(rss.minor_faults);
+    sample.major_faults = Some(rss.major_faults);
+}
+
+fn flag(sample: &mut Sample, note: &str) {
+    if !sample.flags.is_empty() {
+        sample.flags.push_str("; ");
+    }
+    sample.flags.push_str(note);
+}
+
+fn settings(environment: &crate::allocator::Settings) -> String {
+    let pairs: Vec<String> = environment
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    pairs.join(";")
+}

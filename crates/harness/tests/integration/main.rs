@@ -1,0 +1,5 @@
+//! Drives the real binary with real files, one module a theme.
+
+mod env;
+mod support;
+mod worker;

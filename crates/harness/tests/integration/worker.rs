@@ -1,0 +1,236 @@
+//! One sample in one process: what it reports, and how it fails.
+
+use alloquet_core::strategy::PRESETS;
+use serde_json::{Value, json};
+
+use crate::support::{File, KEY, alloquet, fail, names, run};
+
+fn outcome(job: &Value) -> Value {
+    run(job)["outcome"].clone()
+}
+
+fn number(value: &Value, name: &str) -> u64 {
+    value[name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{name} in {value}"))
+}
+
+#[test]
+fn two_heap_samples_agree_exactly() {
+    let file = File::encrypted();
+    for strategy in PRESETS {
+        let job = file.job("read", "heap", strategy);
+        assert_eq!(outcome(&job), outcome(&job), "{strategy}");
+    }
+    let job = file.job("write", "heap", "upstream");
+    assert_eq!(outcome(&job)["measures"], outcome(&job)["measures"]);
+}
+
+#[test]
+fn every_strategy_reads_the_same() {
+    let file = File::encrypted();
+    let clear = File::plain();
+    let plain = outcome(&clear.job("read", "heap", "upstream"));
+    for strategy in PRESETS {
+        let heap = outcome(&file.job("read", "heap", strategy));
+        let rss = outcome(&file.job("read", "rss", strategy));
+        for name in [
+            "rows",
+            "values",
+            "nulls",
+            "decoded_bytes",
+            "fold",
+            "checksum",
+        ] {
+            assert_eq!(heap[name], plain[name], "{name} of {strategy}");
+        }
+        assert_eq!(rss["fold"], plain["fold"], "{strategy}");
+        assert_eq!(
+            rss["checksum"],
+            Value::Null,
+            "a timed read takes no checksum"
+        );
+    }
+    assert_eq!(number(&plain, "rows"), 10_000);
+    assert_eq!(number(&plain, "values"), 70_000);
+}
+
+#[test]
+fn the_batch_size_does_not_change_what_is_read() {
+    let file = File::plain();
+    let mut job = file.job("read", "heap", "pooled");
+    let expected = outcome(&job);
+    job["batch_rows"] = json!(37);
+    let smaller = outcome(&job);
+    assert_eq!(
+        (&smaller["fold"], &smaller["checksum"]),
+        (&expected["fold"], &expected["checksum"])
+    );
+}
+
+#[test]
+fn a_heap_sample_counts_the_window() {
+    let file = File::plain();
+    let measures = &outcome(&file.job("read", "heap", "pooled"))["measures"];
+    assert_eq!(measures["kind"], "heap");
+    let peak = number(measures, "heap_peak_bytes") - number(measures, "heap_before_bytes");
+    // A batch of 1000 rows in six columns of four bytes and one of strings.
+    assert!((24_000..1_000_000).contains(&peak), "{measures}");
+    assert!(number(measures, "allocated_bytes") > peak);
+    assert!(number(measures, "allocations") > 10 * 7);
+}
+
+#[test]
+fn an_rss_sample_leaves_the_heap_uncounted() {
+    let file = File::plain();
+    let sample = outcome(&file.job("read", "rss", "pooled"));
+    let measures = &sample["measures"];
+    assert_eq!(measures["kind"], "rss");
+    assert!(measures.get("heap_peak_bytes").is_none());
+    assert!(number(measures, "max_rss_bytes") >= number(measures, "rss_before_bytes"));
+    assert!(
+        number(measures, "rss_anon_bytes") + number(measures, "rss_file_bytes")
+            <= number(measures, "rss_end_bytes")
+    );
+    assert!(number(measures, "minor_faults") > 0);
+    assert!(measures["wall_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn written_batches_are_read_back_and_leave_no_file() {
+    for file in [File::plain(), File::encrypted()] {
+        let before = names(file.folder.path());
+        let read = outcome(&file.job("read", "heap", "upstream"));
+        for kind in ["heap", "rss"] {
+            let written = outcome(&file.job("write", kind, "upstream"));
+            assert_eq!(written["checksum"], read["checksum"]);
+            assert_eq!(written["rows"], read["rows"]);
+            assert!(number(&written, "file_bytes") > 100_000);
+        }
+        assert_eq!(names(file.folder.path()), before);
+    }
+}
+
+#[test]
+fn a_file_without_a_definition_is_written_as_it_was() {
+    for file in [File::plain(), File::encrypted()] {
+        let mut job = file.job("write", "heap", "upstream");
+        let defined = number(&outcome(&job), "file_bytes");
+        job["dataset"] = Value::Null;
+        let derived = number(&outcome(&job), "file_bytes");
+        // Codec and dictionaries are as they were; pages of another size cost a little.
+        assert!(
+            derived.abs_diff(defined) < defined / 20,
+            "{derived} for {defined}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_key_is_an_error_that_shows_no_key() {
+    let file = File::encrypted();
+    let mut job = file.job("read", "heap", "pooled");
+    let key = job["keys"]["footer_key"].as_str().unwrap().to_owned();
+    // "another-key-here", in the form that keys have on the wire.
+    job["keys"]["footer_key"] = json!("YW5vdGhlci1rZXktaGVyZQ==");
+    let error = fail(&job);
+    assert!(
+        error.contains("cannot read the Parquet metadata of"),
+        "{error}"
+    );
+    assert!(
+        !error.contains(KEY) && !error.contains(&key) && !error.contains("another-key"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_reply_shows_no_key() {
+    let file = File::encrypted();
+    let job = file.job("read", "heap", "pooled");
+    let key = job["keys"]["footer_key"].as_str().unwrap();
+    let reply = run(&job).to_string();
+    assert!(!reply.contains(KEY) && !reply.contains(key), "{reply}");
+}
+
+#[test]
+fn a_missing_key_is_an_error() {
+    let file = File::encrypted();
+    let mut job = file.job("read", "rss", "pooled");
+    job["keys"] = Value::Null;
+    assert!(fail(&job).contains("cannot read the Parquet metadata of"));
+}
+
+#[test]
+fn a_truncated_file_is_an_error_that_names_it() {
+    let file = File::plain();
+    let bytes = std::fs::read(&file.path).unwrap();
+    std::fs::write(&file.path, &bytes[..bytes.len() / 2]).unwrap();
+    let error = fail(&file.job("read", "heap", "pooled"));
+    assert!(error.contains(file.path.to_str().unwrap()), "{error}");
+}
+
+#[test]
+fn a_missing_file_is_an_error_that_names_it() {
+    let file = File::plain();
+    let mut job = file.job("read", "heap", "pooled");
+    job["file"] = json!("/no/such.parquet");
+    assert!(fail(&job).starts_with("cannot open /no/such.parquet: "));
+}
+
+#[test]
+fn unknown_strategies_are_errors() {
+    let file = File::plain();
+    assert!(fail(&file.job("read", "heap", "eager")).contains("eager"));
+    let error = fail(&file.job("write", "heap", "pooled"));
+    assert_eq!(
+        error,
+        "there is no write strategy `pooled`; there is `upstream`"
+    );
+}
+
+#[test]
+fn a_job_that_is_none_is_an_error_on_one_line() {
+    for job in ["", "{}", "{\"workload\": \"read\",\n \"speed\": 1}"] {
+        let output = alloquet()
+            .args(["worker", "--kind", "rss"])
+            .write_stdin(job)
+            .assert()
+            .failure();
+        let stdout = String::from_utf8_lossy(&output.get_output().stdout);
+        assert!(
+            stdout.starts_with("{\"error\":\"the job on standard input is not valid: "),
+            "{stdout}"
+        );
+        assert_eq!(stdout.lines().count(), 1);
+    }
+}
+
+#[test]
+fn a_worker_of_another_kind_refuses_the_job() {
+    let file = File::plain();
+    let job = file.job("read", "rss", "pooled").to_string();
+    alloquet()
+        .args(["worker", "--kind", "heap"])
+        .write_stdin(job)
+        .assert()
+        .failure();
+}
+
+#[test]
+fn allocator_variables_are_recorded() {
+    let file = File::plain();
+    let job = file.job("read", "rss", "pooled");
+    let mut command = alloquet();
+    command.env("MALLOC_ARENA_MAX", "2").env("HOME", "/nowhere");
+    let output = command
+        .args(["worker", "--kind", "rss"])
+        .write_stdin(job.to_string())
+        .assert()
+        .success();
+    let reply: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!(
+        reply["allocator"]["environment"],
+        json!({"MALLOC_ARENA_MAX": "2"})
+    );
+}
