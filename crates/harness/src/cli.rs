@@ -1,27 +1,41 @@
 //! The command line as it is typed. What the arguments mean is decided by the commands.
 
 use std::ffi::OsStr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use alloquet_report::sample::Kind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use alloquet_report::table::Format;
+use clap::builder::TypedValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 /// Measures which allocator, which settings and which buffer strategy should read or write a Parquet file.
+///
+/// Without a command it does `run quick`.
 #[derive(Debug, Parser)]
-#[command(
-    version,
-    about,
-    subcommand_required = true,
-    arg_required_else_help = true
-)]
+#[command(version, about, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    /// Arguments of `run`, where no command is given.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Measure a matrix: generate what is missing, measure, append to the CSV, print the table.
+    Run(RunArgs),
+    /// Measure how to read a file of your own: every strategy, this binary's allocator.
+    Read(ReadArgs),
+    /// Generate the Parquet files of datasets, and report the page sizes they have.
+    Generate(GenerateArgs),
+    /// List matrices, datasets and strategies.
+    List(ListArgs),
+    /// Print the table of a CSV that was recorded before.
+    Table(TableArgs),
     /// Show this binary's allocator and settings, how it was built, and the machine.
     Env(EnvArgs),
     /// Take one sample: the job is read from standard input. Started by the other commands.
@@ -29,21 +43,158 @@ pub(crate) enum Command {
     Worker(WorkerArgs),
 }
 
+/// Where definitions and generated files are.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    /// The folder of datasets, matrices and generated files.
+    #[arg(long, value_name = "DIR", default_value = "bench-data")]
+    pub(crate) bench_data: PathBuf,
+}
+
+/// How to measure.
+#[derive(Debug, Args)]
+pub(crate) struct MeasuringArgs {
+    /// Measure another build of this program too, in the same run; can be repeated.
+    #[arg(long, value_name = "NAME=BINARY")]
+    pub(crate) with: Vec<String>,
+    /// Timed samples of each cell. Heap samples, which repeat exactly, stay as they are.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000).map(|n| n as usize))]
+    pub(crate) reps: Option<usize>,
+    /// Seed of the order of samples; from the clock if not given, and recorded.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Name of the matrix.
+    #[arg(default_value = "quick")]
+    pub(crate) matrix: String,
+    /// Only this dataset of the matrix; can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dataset: Vec<String>,
+    /// Only this strategy of the matrix; can be repeated.
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) strategy: Vec<String>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
+    /// The folder of the CSV, <MATRIX>.csv, which is appended to, and of environment.json.
+    #[arg(long, value_name = "DIR", default_value = "results/local")]
+    pub(crate) results: PathBuf,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Arguments of `read`.
+#[derive(Debug, Args)]
+pub(crate) struct ReadArgs {
+    /// The Parquet file.
+    pub(crate) file: PathBuf,
+    /// A strategy, such as pooled or temp-both,codec=shared; can be repeated. All presets if not given.
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) strategy: Vec<String>,
+    /// Rows asked for in a batch.
+    #[arg(long, value_name = "N", default_value = "65536")]
+    pub(crate) batch_rows: NonZeroUsize,
+    /// A TOML file with the keys of an encrypted file: footer_key, [column_keys], aad_prefix. The variable
+    /// ALLOQUET_KEYS can hold the same text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
+    /// Append the samples to read.csv in this folder. They are only printed if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
+}
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// Names of datasets; all if none is given.
+    pub(crate) datasets: Vec<String>,
+    /// Scale of the rows of each row group, above 0 and at most 1.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    pub(crate) scale_rows: f64,
+    /// Scale of the columns, above 0 and at most 1.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    pub(crate) scale_columns: f64,
+    /// How to say what was generated.
+    #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Arguments of `table`.
+#[derive(Debug, Args)]
+pub(crate) struct TableArgs {
+    /// The CSV.
+    pub(crate) csv: PathBuf,
+    /// Show this run; the last of the file if not given.
+    #[arg(long, value_name = "RUN_ID", conflicts_with = "all")]
+    pub(crate) run: Option<String>,
+    /// Show every run of the file, each under its own heading.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
+}
+
 /// Arguments of `env`.
 #[derive(Debug, Args)]
 pub(crate) struct EnvArgs {
     /// How to show the facts.
-    #[arg(long, value_enum, default_value_t = EnvFormat::Text)]
-    pub(crate) format: EnvFormat,
+    #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+    pub(crate) format: TextFormat,
 }
 
-/// How `env` shows facts.
+/// How facts are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EnvFormat {
+pub(crate) enum TextFormat {
     /// Lines for reading.
     Text,
-    /// The form of `environment.json`.
+    /// For programs; of `env`, the form of `environment.json`.
     Json,
+}
+
+/// How samples are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// A table for the terminal.
+    Table,
+    /// The same for a document.
+    Markdown,
+    /// What the table shows, for programs.
+    Json,
+    /// The samples themselves.
+    Csv,
+}
+
+impl OutputFormat {
+    /// The table's format; `None` for the samples themselves.
+    pub(crate) fn table(self) -> Option<Format> {
+        match self {
+            Self::Table => Some(Format::Terminal),
+            Self::Markdown => Some(Format::Markdown),
+            Self::Json => Some(Format::Json),
+            Self::Csv => None,
+        }
+    }
 }
 
 /// Arguments of `worker`.

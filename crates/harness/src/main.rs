@@ -11,6 +11,8 @@ mod allocator;
 mod cli;
 mod cmd;
 mod measure;
+mod plan;
+mod run;
 #[expect(unsafe_code, reason = "libc's version has no safe binding")]
 mod sys;
 
@@ -24,15 +26,18 @@ fn main() -> ExitCode {
     if cli::is_heap_worker(std::env::args_os()) {
         allocator::start_counting();
     }
-    let done = match Cli::parse().command {
-        Command::Env(args) => cmd::env::run(&args),
-        Command::Worker(args) => return cmd::worker::run(&args),
+    let cli = Cli::parse();
+    let done = match cli.command.unwrap_or(Command::Run(cli.run)) {
+        Command::Run(args) => cmd::run::run(&args),
+        Command::Read(args) => cmd::read::run(&args),
+        Command::Generate(args) => cmd::generate::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::List(args) => cmd::list::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Table(args) => cmd::table::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Env(args) => cmd::env::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Worker(args) => Ok(cmd::worker::run(&args)),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::allocator::{self, AllocatorFacts};
-use crate::cli::{EnvArgs, EnvFormat};
+use crate::cli::{EnvArgs, TextFormat};
 use crate::sys::build::Build;
 use crate::sys::machine::Machine;
 
@@ -41,8 +41,8 @@ impl Environment {
 pub(crate) fn run(args: &EnvArgs) -> Result<()> {
     let environment = Environment::collect();
     match args.format {
-        EnvFormat::Text => print!("{environment}"),
-        EnvFormat::Json => println!("{}", serde_json::to_string_pretty(&environment)?),
+        TextFormat::Text => print!("{environment}"),
+        TextFormat::Json => println!("{}", serde_json::to_string_pretty(&environment)?),
     }
     Ok(())
 }

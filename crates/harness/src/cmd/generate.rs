@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use alloquet_datagen::{Dataset, FileReport, Progress, Scale, generate};
-use alloquet_report::format::{count, mib};
+use alloquet_datagen::{Dataset, FileReport, PageSizes, Progress, Scale, Spread, generate};
+use alloquet_report::format::{count, mib, plural};
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,11 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
         "there are no datasets in {}: run at the root of the project, or pass --bench-data",
         folders.datasets().display()
     );
-    let wanted = if args.datasets.is_empty() { &known } else { &args.datasets };
+    let wanted = if args.datasets.is_empty() {
+        &known
+    } else {
+        &args.datasets
+    };
     for name in wanted {
         ensure!(
             known.contains(name),
@@ -77,17 +81,42 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
 
 fn describe(file: &GeneratedFile) -> String {
     let report = &file.report;
-    format!(
-        "{}{}\n  {}\n  {} rows × {} columns in {} row groups, {}\n  data pages {}; {} as stored\n",
+    let mut text = format!(
+        "{}{}\n  {}\n  {} rows × {} columns in {}, {}\n",
         file.dataset,
-        if file.reused { " (was there)" } else { "" },
+        if file.reused {
+            " (was there already)"
+        } else {
+            ""
+        },
         file.path.display(),
         count(report.rows),
-        count(report.columns),
-        count(report.row_groups),
+        count(report.columns as u64),
+        plural(report.row_groups as u64, "row group"),
         mib(report.file_bytes),
-        spread(&report.uncompressed_page_bytes),
-        spread(&report.stored_page_bytes),
+    );
+    text.push_str(&describe_pages("data pages", &report.data_pages));
+    if let Some(pages) = &report.dictionary_pages {
+        text.push_str(&describe_pages("dictionary pages", pages));
+    }
+    text
+}
+
+fn describe_pages(what: &str, pages: &PageSizes) -> String {
+    let range = |spread: &Spread, show: fn(u64) -> String| {
+        if spread.min == spread.max {
+            show(spread.min)
+        } else {
+            let [min, median, max] = [spread.min, spread.median, spread.max].map(show);
+            format!("{min} to {max} (median {median})")
+        }
+    };
+    format!(
+        "  {} {what}: {} values, {} each; as stored {}\n",
+        count(pages.count),
+        range(&pages.rows, count),
+        range(&pages.page_bytes, mib),
+        range(&pages.stored_bytes, mib),
     )
 }
 
@@ -98,8 +127,9 @@ struct Bar {
 
 impl Bar {
     fn new(name: &str) -> Self {
-        let style = ProgressStyle::with_template("generating {msg} {bar:30} {percent}%, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style =
+            ProgressStyle::with_template("generating {msg} {bar:30} {percent}%, {eta} left")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
         Self {
             bar: ProgressBar::new(0)
                 .with_style(style)

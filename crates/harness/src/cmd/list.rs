@@ -30,9 +30,16 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
     }
     println!("\nStrategies");
     println!("  {:<28} {}", "read", PRESETS.join(", "));
-    println!("  {:<28} a preset with parts replaced, as in temp-both,codec=shared", "");
+    println!(
+        "  {:<28} a preset with parts replaced, as in temp-both,codec=shared",
+        ""
+    );
     println!("  {:<28} {}", "write", WRITE_STRATEGIES.join(", "));
     println!("\nAllocator of this build");
-    println!("  {:<28} {}", allocator::name(), allocator::version().version);
+    println!(
+        "  {:<28} {}",
+        allocator::name(),
+        allocator::version().version
+    );
     Ok(())
 }

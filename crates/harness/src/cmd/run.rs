@@ -57,7 +57,8 @@ fn select(plan: &mut Plan, args: &RunArgs) -> Result<()> {
                 plan.matrix
             );
         }
-        plan.works.retain(|work| args.dataset.contains(&work.input.name()));
+        plan.works
+            .retain(|work| args.dataset.contains(&work.input.name()));
     }
     if !args.strategy.is_empty() {
         for name in &args.strategy {
@@ -68,7 +69,8 @@ fn select(plan: &mut Plan, args: &RunArgs) -> Result<()> {
             );
         }
         for work in &mut plan.works {
-            work.strategies.retain(|strategy| args.strategy.contains(strategy));
+            work.strategies
+                .retain(|strategy| args.strategy.contains(strategy));
         }
         plan.works.retain(|work| !work.strategies.is_empty());
         ensure!(!plan.works.is_empty(), "nothing is left to measure");

@@ -1,7 +1,7 @@
 //! The command `table`: the table of samples that were recorded before.
 
-use alloquet_report::sample::read_samples;
-use alloquet_report::table::render;
+use alloquet_report::sample::{read_samples, to_csv};
+use alloquet_report::table::{Options, render};
 use anyhow::{Result, ensure};
 
 use super::show::options;
@@ -14,10 +14,10 @@ use crate::cli::TableArgs;
 /// The file is no such CSV, or does not have the run.
 pub(crate) fn run(args: &TableArgs) -> Result<()> {
     let read = read_samples(&args.csv)?;
-    if let Some(warning) = &read.warning {
+    for warning in &read.warnings {
         eprintln!("note: {warning}");
     }
-    let mut samples = read.samples;
+    let mut samples = read.rows;
     // Runs of different times are not compared: the last one is shown unless another is asked for.
     let run = args
         .run
@@ -31,10 +31,16 @@ pub(crate) fn run(args: &TableArgs) -> Result<()> {
             args.csv.display()
         );
     }
-    let format = args.format.into();
-    let mut options = options(format);
-    // The samples may be of another machine; environment.json beside them says which.
-    options.machine = None;
-    print!("{}", render(&samples, format, &options));
+    match args.format.table() {
+        Some(format) => {
+            // The samples may be of another machine; environment.json beside them says which.
+            let options = Options {
+                machine: None,
+                ..options(format)
+            };
+            print!("{}", render(&samples, format, &options));
+        }
+        None => print!("{}", to_csv(&samples)?),
+    }
     Ok(())
 }

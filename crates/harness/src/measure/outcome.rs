@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use alloquet_core::LedgerPeak;
+use alloquet_core::{LedgerPeak, PageInfo};
+use parquet::basic::PageType;
 use serde::{Deserialize, Serialize};
 
 use super::fold::Fold;
@@ -57,6 +58,8 @@ pub(crate) struct Outcome {
     pub(crate) checksum: Option<String>,
     /// What the reader itself owned at its peak.
     pub(crate) ledger: Option<LedgerFacts>,
+    /// The file's pages, in heap samples of reading.
+    pub(crate) pages: Option<PageFacts>,
     /// What a reader of the sample should know, one sentence each.
     pub(crate) flags: Vec<String>,
 }
@@ -91,6 +94,39 @@ pub(super) struct Work {
     pub(super) checksum: Option<u64>,
     pub(super) file_bytes: u64,
     pub(super) ledger: Option<LedgerFacts>,
+    pub(super) pages: Option<PageFacts>,
+}
+
+/// The largest data page of each column, summed over the columns, in bytes: what buffers of one page per column hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PageFacts {
+    /// As stored: compressed, and encrypted if so.
+    pub(crate) largest_stored_bytes: u64,
+    /// Decompressed.
+    pub(crate) largest_bytes: u64,
+}
+
+impl PageFacts {
+    /// Of all pages of a file.
+    pub(super) fn of(pages: &[PageInfo]) -> Self {
+        let data_pages = || {
+            pages
+                .iter()
+                .filter(|page| page.page_type != PageType::DICTIONARY_PAGE)
+        };
+        let sum_of_largest = |size: fn(&PageInfo) -> u64| {
+            let mut largest = BTreeMap::new();
+            for page in data_pages() {
+                let most = largest.entry(page.column).or_insert(0);
+                *most = size(page).max(*most);
+            }
+            largest.values().sum()
+        };
+        Self {
+            largest_stored_bytes: sum_of_largest(|page| page.stored_bytes),
+            largest_bytes: sum_of_largest(|page| page.uncompressed_bytes),
+        }
+    }
 }
 
 impl From<Work> for Outcome {
@@ -106,6 +142,7 @@ impl From<Work> for Outcome {
             fold: hexadecimal(work.fold.sum()),
             checksum: work.checksum.map(hexadecimal),
             ledger: work.ledger,
+            pages: work.pages,
             flags: work.flags,
         }
     }

@@ -7,13 +7,13 @@ use std::fs::File;
 
 use alloquet_core::{ReadStrategy, ReaderBuilder};
 use alloquet_report::sample::Kind;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 
 use super::checksum::Checksum;
 use super::fold::Fold;
 use super::job::Job;
-use super::outcome::{LedgerFacts, Outcome, Work};
+use super::outcome::{LedgerFacts, Outcome, PageFacts, Work};
 use super::window::Window;
 
 pub(super) fn measure(job: &Job) -> Result<Outcome> {
@@ -27,9 +27,13 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let file_bytes = std::fs::metadata(&job.file)
         .with_context(|| format!("cannot read {name}"))?
         .len();
-    let mut checksum = match job.kind {
-        Kind::Heap => Some(Checksum::new(builder.schema())?),
-        Kind::Rss => None,
+    let num_rows = builder.metadata().file_metadata().num_rows();
+    let (mut checksum, pages) = match job.kind {
+        Kind::Heap => (
+            Some(Checksum::new(builder.schema())?),
+            Some(PageFacts::of(&builder.pages().with_context(cannot_read)?)),
+        ),
+        Kind::Rss => (None, None),
     };
     let mut fold = Fold::default();
 
@@ -46,6 +50,12 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let ledger = reader.ledger();
     drop(reader);
     let (measures, flags) = closed.after_drop()?;
+    // A reader that stops early must not pass for a fast one.
+    ensure!(
+        i64::try_from(fold.rows()) == Ok(num_rows),
+        "{name} gave {} rows with strategy {strategy}, and its metadata says {num_rows}",
+        fold.rows()
+    );
 
     let work = Work {
         measures,
@@ -54,6 +64,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         checksum: checksum.map(|checksum| checksum.finish()),
         file_bytes,
         ledger: Some(LedgerFacts::from(&ledger.peak())),
+        pages,
     };
     Ok(work.into())
 }

@@ -64,6 +64,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         checksum,
         file_bytes,
         ledger: None,
+        pages: None,
     }
     .into())
 }

@@ -231,7 +231,9 @@ mod tests {
         assert!(message("columns = 0.5", "colums = 0.5").contains("colums"));
         assert!(message("rss = 3, heap = 2", "rss = 0, heap = 0").contains("no repetitions"));
         assert!(message("batch_rows = 8192", "batch_rows = 0").contains("batch_rows"));
-        assert!(message(r#"strategies = ["upstream"]"#, r#"strategies = ["pooled"]"#).contains("write"));
+        assert!(
+            message(r#"strategies = ["upstream"]"#, r#"strategies = ["pooled"]"#).contains("write")
+        );
         assert!(message(r#"["a", "b"]"#, "[]").contains("no datasets"));
     }
 }

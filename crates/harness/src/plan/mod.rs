@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use alloquet_report::sample::{Kind, Workload};
 
-pub(crate) use self::matrix::{Matrix, Repetitions};
+pub(crate) use self::matrix::{Matrix, Repetitions, WRITE_STRATEGIES, check_strategy, names};
 pub(crate) use self::order::{Step, order};
 
 /// What a cell works on: a file, and what is done with it, under fixed options.
@@ -95,11 +95,8 @@ impl Plan {
 
 /// The kinds that are measured in repetition `repetition`.
 fn kinds(repetitions: &Repetitions, repetition: usize) -> impl Iterator<Item = Kind> {
-    [
-        (Kind::Heap, repetitions.heap),
-        (Kind::Rss, repetitions.rss),
-    ]
-    .into_iter()
-    .filter(move |(_, count)| repetition < *count)
-    .map(|(kind, _)| kind)
+    [(Kind::Heap, repetitions.heap), (Kind::Rss, repetitions.rss)]
+        .into_iter()
+        .filter(move |(_, count)| repetition < *count)
+        .map(|(kind, _)| kind)
 }

@@ -91,7 +91,10 @@ mod tests {
     fn repetitions_follow_one_another_and_works_stand_together() {
         let steps = order(&plan(), 3, 1);
         assert!(steps.is_sorted_by_key(|step| step.repetition));
-        let mut blocks: Vec<_> = steps.iter().map(|s| (s.repetition, s.work, s.kind)).collect();
+        let mut blocks: Vec<_> = steps
+            .iter()
+            .map(|s| (s.repetition, s.work, s.kind))
+            .collect();
         blocks.dedup();
         assert_eq!(blocks.len(), 4 * 2 + 2 * 2, "a block was interrupted");
     }

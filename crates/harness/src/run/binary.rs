@@ -41,7 +41,9 @@ impl Binary {
         }
         for (i, binary) in binaries.iter().enumerate() {
             ensure!(
-                !binaries[..i].iter().any(|other| other.label == binary.label),
+                !binaries[..i]
+                    .iter()
+                    .any(|other| other.label == binary.label),
                 "two binaries are named '{}': give another name with --with NAME=BINARY",
                 binary.label
             );
@@ -60,7 +62,11 @@ impl Binary {
             .with_context(|| format!("cannot start {name}"))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            bail!("{name} is not this program: `env --format json` failed ({}) {}", output.status, said.trim());
+            bail!(
+                "{name} is not this program: `env --format json` failed ({}) {}",
+                output.status,
+                said.trim()
+            );
         }
         let environment: Environment = serde_json::from_slice(&output.stdout).with_context(|| {
             format!("{name} is not this program, or of another version: build all binaries from one revision")
@@ -77,8 +83,7 @@ impl Binary {
 /// passed on, because that is how a user sets an allocator, and are recorded with every sample.
 pub(crate) fn worker_environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| {
-        name.to_str().is_some_and(|name| {
-            ALLOWED_VARIABLES.contains(&name) || matches_recorded(name)
-        })
+        name.to_str()
+            .is_some_and(|name| ALLOWED_VARIABLES.contains(&name) || matches_recorded(name))
     })
 }

@@ -60,8 +60,9 @@ impl RunEnvironment {
         let path = folder.join(FILE_NAME);
         let name = path.display();
         let mut runs: BTreeMap<String, serde_json::Value> = match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .with_context(|| format!("{name} is damaged: move it away, or use another --results folder"))?,
+            Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| {
+                format!("{name} is damaged: move it away, or use another --results folder")
+            })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
             Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
         };

@@ -55,7 +55,11 @@ impl Prepared {
     pub(super) fn new(work: &Work, folders: &Folders, keys: Option<&KeySet>) -> Result<Self> {
         match &work.input {
             Input::File(path) => {
-                ensure!(path.is_file(), "cannot read {}: there is no such file", path.display());
+                ensure!(
+                    path.is_file(),
+                    "cannot read {}: there is no such file",
+                    path.display()
+                );
                 Ok(Self {
                     file: path.clone(),
                     dataset: None,
@@ -120,5 +124,7 @@ fn generate(name: &str, source: &DatasetSource, root: &Path) -> Result<PathBuf> 
     let files: Vec<GeneratedFile> = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("generating dataset '{name}' gave no answer"))?;
     let file = files.into_iter().next();
-    Ok(file.with_context(|| format!("generating dataset '{name}' gave no file"))?.path)
+    Ok(file
+        .with_context(|| format!("generating dataset '{name}' gave no file"))?
+        .path)
 }

@@ -16,7 +16,14 @@ pub(super) struct RunFacts {
 }
 
 /// The row of one sample, whether it was taken or failed.
-pub(super) fn row(run: &RunFacts, step: Step, position: usize, work: &Work, binary: &Binary, taken: Taken) -> Sample {
+pub(super) fn row(
+    run: &RunFacts,
+    step: Step,
+    position: usize,
+    work: &Work,
+    binary: &Binary,
+    taken: Taken,
+) -> Sample {
     let (scale_rows, scale_columns) = work.input.scale();
     let environment = &binary.environment;
     let named = Sample {

@@ -21,7 +21,10 @@ pub(super) struct Taken {
 pub(super) fn take(binary: &Path, job: &Job) -> Taken {
     match start(binary, job) {
         Err(error) => Taken {
-            reply: Err(format!("cannot start a worker of {}: {error}", binary.display())),
+            reply: Err(format!(
+                "cannot start a worker of {}: {error}",
+                binary.display()
+            )),
             ru_maxrss_bytes: None,
         },
         Ok(child) => finish(child, job),
@@ -77,5 +80,8 @@ fn read(pipe: Option<impl Read>) -> Vec<u8> {
 /// What a dying process said last, such as that an allocation failed.
 fn last_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+    text.lines()
+        .rfind(|line| !line.trim().is_empty())
+        .unwrap_or_default()
+        .to_owned()
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use alloquet_report::format::mib;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CgroupLimits;
@@ -66,6 +67,23 @@ impl Machine {
             thp: Thp::now(),
             cgroup: CgroupLimits::now(),
         }
+    }
+}
+
+impl Machine {
+    /// One line for the heading of a table.
+    pub(crate) fn summary(&self) -> String {
+        let memory = self
+            .memory_bytes
+            .map_or_else(String::new, |bytes| format!(", {}", mib(bytes)));
+        format!(
+            "{}, {} CPUs{memory}, {}, {}, THP {}",
+            self.cpu_model,
+            self.cpus,
+            self.kernel,
+            self.libc,
+            self.thp.summary()
+        )
     }
 }
 
