@@ -30,9 +30,10 @@ pub struct Layout {
     pub row_groups: usize,
     /// Rows in each row group.
     pub rows_per_row_group: usize,
-    /// The size in bytes, before compression, at which a data page is closed.
-    /// It is checked after each value batch, so pages may exceed it a little;
-    /// what came of it is in the [`FileReport`](crate::FileReport).
+    /// The size in bytes, encoded and before compression, of the values at which a
+    /// data page is closed. Levels come on top, and it is looked at only every
+    /// 1,024 values, or at its very end where values all have the same width under
+    /// PLAIN. What came of it is in the [`FileReport`](crate::FileReport).
     pub page_bytes: usize,
     /// Most rows of a data page; none if absent (the parquet crate's own default
     /// of 20,000 never applies).
@@ -50,6 +51,13 @@ pub struct Layout {
     /// Which statistics are written.
     #[serde(default)]
     pub statistics: Statistics,
+}
+
+impl Layout {
+    /// Rows of the whole file.
+    pub(crate) fn rows(&self) -> u64 {
+        self.row_groups as u64 * self.rows_per_row_group as u64
+    }
 }
 
 fn one_mebibyte() -> usize {

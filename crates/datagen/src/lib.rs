@@ -48,8 +48,9 @@ mod progress;
 mod random;
 mod report;
 mod validate;
+mod value_type;
 
-pub use column::{ColumnGroup, Encoding, List, ValueType};
+pub use column::{ColumnGroup, Encoding, List};
 pub use dataset::{Dataset, GENERATOR_VERSION, Scale};
 pub use definition::{Compression, DataPageVersion, Layout, Statistics};
 pub use distribution::{Distribution, Prefix, Scalar};
@@ -57,3 +58,4 @@ pub use error::{Error, Result};
 pub use generate::{Generated, generate};
 pub use progress::Progress;
 pub use report::{ColumnPages, FileReport, PageSizes, Spread};
+pub use value_type::ValueType;

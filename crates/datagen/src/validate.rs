@@ -1,9 +1,10 @@
 //! What a definition must fulfil beyond its names: sizes that make sense, values
 //! that fit their type, encodings that fit both. Messages say what is allowed.
 
-use crate::column::{ColumnGroup, Encoding, List, Physical, ValueType};
+use crate::column::{ColumnGroup, Encoding, List};
 use crate::definition::Layout;
 use crate::distribution::{Distribution, Prefix, Scalar};
+use crate::value_type::{Physical, ValueType};
 
 /// Row groups and columns of an encrypted file are numbered in 16 bits; the
 /// same bound serves every file.
@@ -70,8 +71,8 @@ pub(crate) fn total(layout: &Layout, columns: &[ColumnGroup]) -> Checked {
     Ok(())
 }
 
-/// Checks one `[[columns]]` table.
-pub(crate) fn group(group: &ColumnGroup) -> Checked {
+/// Checks one `[[columns]]` table of a file with so many rows.
+pub(crate) fn group(group: &ColumnGroup, rows: u64) -> Checked {
     name(group)?;
     if !(0.0..=1.0).contains(&group.nulls) {
         return Err(format!("nulls is {}, it must be 0.0 to 1.0", group.nulls));
@@ -106,7 +107,7 @@ pub(crate) fn group(group: &ColumnGroup) -> Checked {
         }
     }
     if let Some(values) = &group.values {
-        distribution(values, group.value_type)?;
+        distribution(values, group.value_type, rows)?;
     }
     distinct(group)
 }
@@ -134,20 +135,14 @@ fn items(list: &List) -> Checked {
     between("list.min_items", list.min_items, 0, list.max_items)
 }
 
-fn distribution(values: &Distribution, value_type: ValueType) -> Checked {
+fn distribution(values: &Distribution, value_type: ValueType, rows: u64) -> Checked {
     match values {
         Distribution::Uniform { min, max } => uniform(min, max, value_type),
-        Distribution::Sequence { repeat, .. } => {
-            if value_type.integer_range().is_none() {
-                return Err(format!(
-                    "values of kind sequence do not fit type {value_type}, only integers, dates, timestamps and decimals"
-                ));
-            }
-            if *repeat == 0 {
-                return Err("repeat is 0, it must be at least 1".to_owned());
-            }
-            Ok(())
-        }
+        Distribution::Sequence {
+            start,
+            step,
+            repeat,
+        } => sequence(*start, *step, *repeat, value_type, rows),
         Distribution::Constant { value } => scalar("value", value, value_type),
         Distribution::Choices { values, weights } => {
             if values.is_empty() {
@@ -218,6 +213,27 @@ fn uniform(min: &Scalar, max: &Scalar, value_type: ValueType) -> Checked {
         Ok(())
     } else {
         Err("min is above max".to_owned())
+    }
+}
+
+fn sequence(start: i64, step: i64, repeat: u64, value_type: ValueType, rows: u64) -> Checked {
+    let Some((least, most)) = value_type.integer_range() else {
+        return Err(format!(
+            "values of kind sequence do not fit type {value_type}, only integers, dates, timestamps and decimals"
+        ));
+    };
+    if repeat == 0 {
+        return Err("repeat is 0, it must be at least 1".to_owned());
+    }
+    let steps = i128::from(rows.saturating_sub(1) / repeat);
+    let last = i128::from(start) + i128::from(step) * steps;
+    let fits = |value: i128| (i128::from(least)..=i128::from(most)).contains(&value);
+    if fits(start.into()) && fits(last) {
+        Ok(())
+    } else {
+        Err(format!(
+            "the sequence goes from {start} to {last}, type {value_type} from {least} to {most}"
+        ))
     }
 }
 

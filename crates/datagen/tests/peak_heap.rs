@@ -57,9 +57,9 @@ fn the_peak_does_not_grow_with_columns_but_by_their_metadata() {
     );
 }
 
-/// The figure itself; writes 3.6 GiB.
+/// The figure itself; writes 3,624 MiB.
 #[test]
-#[ignore = "writes 3.6 GiB; run by itself: cargo test -p alloquet-datagen --test peak_heap -- --ignored --nocapture"]
+#[ignore = "writes 3,624 MiB; run by itself: cargo test -p alloquet-datagen --test peak_heap -- --ignored --nocapture"]
 fn the_full_shape_takes_less_than_128_mib() {
     let (columns, peak) = peak(453.0);
     assert_eq!(columns, 453);

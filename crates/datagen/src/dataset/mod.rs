@@ -1,43 +1,25 @@
 //! A dataset: a definition that has been checked, perhaps scaled, and can say
 //! everything about its file but write it.
 
-use std::fmt::Write as _;
+mod identity;
+mod properties;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::ArrowSchemaConverter;
-use parquet::encryption::encrypt::FileEncryptionProperties;
-use parquet::errors::ParquetError;
-use parquet::file::properties::{
-    DEFAULT_CREATED_BY, EnabledStatistics, WriterProperties, WriterVersion,
-};
-use parquet::schema::types::{ColumnPath, SchemaDescriptor};
-use serde::Serialize;
-use sha2::{Digest, Sha256};
+use parquet::schema::types::SchemaDescriptor;
 use toml::Spanned;
 
 use crate::column::ColumnGroup;
-use crate::definition::{
-    DataPageVersion, Definition, Encryption, KeyMetadata, Layout, Statistics, line_of,
-    without_values,
-};
+use crate::definition::{Definition, Encryption, KeyMetadata, Layout, line_of, without_values};
 use crate::error::{Error, Result};
-use crate::key_metadata;
-use crate::keys::{Key, KeyError, KeySet, KeySource};
+use crate::keys::{KeyError, KeySet, KeySource};
 use crate::validate;
 
-/// Counts up whenever the same definition gives other bytes, so that files of an
-/// older generator are not used again.
-pub const GENERATOR_VERSION: u32 = 1;
-
-/// What files say they were made by. Fixed, so that they do not depend on a build.
-const CREATED_BY: &str = "alloquet-datagen version 1";
-
-/// The generator, with the parquet crate it writes with.
-pub(crate) fn generator() -> String {
-    format!("alloquet-datagen {GENERATOR_VERSION}, {DEFAULT_CREATED_BY}")
-}
+pub use identity::GENERATOR_VERSION;
+pub(crate) use identity::generator;
 
 /// How much smaller than its definition a dataset is to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,7 +114,7 @@ impl Dataset {
             .map_err(|(offset, message)| failed(Some(offset), message))?;
         let mut columns = Vec::with_capacity(definition.columns.len());
         for group in definition.columns {
-            let group = checked(group, validate::group)
+            let group = checked(group, |group| validate::group(group, layout.rows()))
                 .map_err(|(offset, message)| failed(Some(offset), message))?;
             columns.push(group);
         }
@@ -282,7 +264,7 @@ impl Dataset {
     /// The number of rows of the whole file.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.layout.row_groups as u64 * self.layout.rows_per_row_group as u64
+        self.layout.rows()
     }
 
     /// Rows × columns, what [`Progress`](crate::Progress) counts.
@@ -295,41 +277,6 @@ impl Dataset {
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.encryption.is_some()
-    }
-
-    /// SHA-256, in hex, of the definition as resolved and scaled and of the
-    /// generator: two datasets with the same hash are the same file.
-    #[must_use]
-    pub fn hash(&self) -> String {
-        /// Everything that bears on the bytes, and not the name or description.
-        #[derive(Serialize)]
-        struct Canonical<'a> {
-            generator: String,
-            seed: u64,
-            layout: &'a Layout,
-            columns: &'a [ColumnGroup],
-            encryption: Option<Vec<String>>,
-        }
-        let canonical = Canonical {
-            generator: generator(),
-            seed: self.seed,
-            layout: &self.layout,
-            columns: &self.columns,
-            encryption: self.encryption.as_ref().map(Encryption::identity),
-        };
-        // Cannot fail: strings, finite numbers and lists of them.
-        let json = serde_json::to_vec(&canonical).unwrap_or_default();
-        let mut hex = String::with_capacity(64);
-        for byte in Sha256::digest(json) {
-            let _ = write!(hex, "{byte:02x}");
-        }
-        hex
-    }
-
-    /// `<name>-<first 12 digits of the hash>.parquet`.
-    #[must_use]
-    pub fn file_name(&self) -> String {
-        format!("{}-{}.parquet", self.name, &self.hash()[..12])
     }
 
     /// The Arrow schema that the file reads as.
@@ -369,68 +316,6 @@ impl Dataset {
                 source,
             })
     }
-
-    /// What the parquet crate's writers need to write this file, encryption
-    /// included.
-    ///
-    /// # Errors
-    ///
-    /// As [`keys`](Self::keys).
-    pub fn writer_properties(&self) -> Result<WriterProperties> {
-        let layout = &self.layout;
-        let mut builder = WriterProperties::builder()
-            .set_created_by(CREATED_BY.to_owned())
-            .set_writer_version(match layout.data_page_version {
-                DataPageVersion::V1 => WriterVersion::PARQUET_1_0,
-                DataPageVersion::V2 => WriterVersion::PARQUET_2_0,
-            })
-            .set_max_row_group_row_count(Some(layout.rows_per_row_group))
-            .set_data_page_size_limit(layout.page_bytes)
-            // The parquet crate has no word for "no limit", only a default of 20,000.
-            .set_data_page_row_count_limit(layout.page_row_limit.unwrap_or(usize::MAX))
-            .set_dictionary_page_size_limit(layout.dictionary_page_bytes)
-            .set_compression(layout.compression.codec())
-            .set_statistics_enabled(match layout.statistics {
-                Statistics::None => EnabledStatistics::None,
-                Statistics::Chunk => EnabledStatistics::Chunk,
-                Statistics::Page => EnabledStatistics::Page,
-            });
-        // Most columns' settings are the defaults, which keeps the map of the
-        // others, and the heap of whoever writes with it, small.
-        let most = self.columns.iter().max_by_key(|group| group.count);
-        if let Some(group) = most {
-            builder = builder
-                .set_encoding(group.encoding.parquet())
-                .set_dictionary_enabled(group.dictionary);
-        }
-        let schema = self.parquet_schema();
-        let mut paths = schema.columns().iter().map(|column| column.path());
-        for group in &self.columns {
-            let paths = paths.by_ref().take(group.count);
-            if most.is_some_and(|most| {
-                (most.encoding, most.dictionary) == (group.encoding, group.dictionary)
-            }) {
-                paths.for_each(drop);
-                continue;
-            }
-            for path in paths {
-                let path: ColumnPath = path.clone();
-                builder = builder
-                    .set_column_encoding(path.clone(), group.encoding.parquet())
-                    .set_column_dictionary_enabled(path, group.dictionary);
-            }
-        }
-        if let (Some(encryption), Some(keys)) = (&self.encryption, self.keys()?) {
-            let properties = encryption
-                .properties(&keys)
-                .map_err(|source| Error::Parquet {
-                    path: self.file_name().into(),
-                    source,
-                })?;
-            builder = builder.with_file_encryption_properties(properties);
-        }
-        Ok(builder.build())
-    }
 }
 
 fn checked<T>(
@@ -464,52 +349,5 @@ impl Encryption {
             keys = keys.with_aad_prefix(prefix.resolve(folder, "aad_prefix")?);
         }
         Ok(keys)
-    }
-
-    /// For the definition's hash. It takes in the keys that stand in the
-    /// definition, and of others where they come from: a file is never used
-    /// again under other keys, because its footer is opened first.
-    fn identity(&self) -> Vec<String> {
-        let mut parts: Vec<String> = self
-            .sources()
-            .map(|(place, source)| format!("{place} {}", source.identity()))
-            .collect();
-        parts.extend(
-            self.aad_prefix
-                .iter()
-                .map(|s| format!("aad_prefix {}", s.identity())),
-        );
-        parts.push(format!("store_aad_prefix {}", self.store_aad_prefix));
-        parts.push(format!("plaintext_footer {}", self.plaintext_footer));
-        parts.push(format!("key_metadata {:?}", self.key_metadata));
-        parts
-    }
-
-    fn properties(
-        &self,
-        keys: &KeySet,
-    ) -> std::result::Result<Arc<FileEncryptionProperties>, ParquetError> {
-        let bytes = |key: &Key| key.bytes().to_vec();
-        let mut builder = FileEncryptionProperties::builder(bytes(keys.footer_key()))
-            .with_plaintext_footer(self.plaintext_footer);
-        let test_kms = self.key_metadata == KeyMetadata::TestKms;
-        if test_kms {
-            let metadata = key_metadata::of_footer_key(keys.footer_key());
-            builder = builder.with_footer_key_metadata(metadata);
-        }
-        for (column, key) in keys.column_keys() {
-            builder = if test_kms {
-                let metadata = key_metadata::of_column_key(column, key);
-                builder.with_column_key_and_metadata(column, bytes(key), metadata)
-            } else {
-                builder.with_column_key(column, bytes(key))
-            };
-        }
-        if let Some(prefix) = keys.aad_prefix() {
-            builder = builder
-                .with_aad_prefix(prefix.to_vec())
-                .with_aad_prefix_storage(self.store_aad_prefix);
-        }
-        builder.build()
     }
 }

@@ -10,11 +10,12 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::writer::SerializedColumnWriter;
 
 use super::source::{self, ByteValue, Integer, Source};
-use crate::column::{ColumnGroup, Encoding, List, Physical};
+use crate::column::{ColumnGroup, Encoding, List};
 use crate::definition::Layout;
 use crate::distribution::Distribution;
 use crate::progress::Progress;
 use crate::random::{Purpose, Stream};
+use crate::value_type::Physical;
 
 /// Most rows of a slice.
 const SLICE_ROWS: usize = 1 << 16;

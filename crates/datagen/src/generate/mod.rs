@@ -10,6 +10,7 @@ mod write;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::{NamedTempFile, TempPath};
 
@@ -22,6 +23,9 @@ use chunk::ChunkError;
 use write::WriteError;
 
 pub(crate) use source::DEFAULT_TEXT;
+
+const TEMPORARY_PREFIX: &str = ".alloquet-";
+const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A dataset's file, ready to be read.
 #[derive(Debug, Clone)]
@@ -37,13 +41,14 @@ pub struct Generated {
 /// Generates `dataset` in `folder`, or finds it there.
 ///
 /// The folder is made if it is missing. An existing file is used again only if
-/// its sidecar has this definition's hash and this generator, its length is what
-/// the sidecar says, and its footer opens (with the dataset's keys, if it is
+/// its sidecar has this definition's hash and this generator, and its length and
+/// pages are what the sidecar says (read with the dataset's keys, if it is
 /// encrypted). Processes that generate the same file at once each
 /// write their own and rename it into place: the last one stays, whole.
 ///
-/// Heap use does not depend on the number of rows, and on the number of columns
-/// only by their metadata.
+/// Heap use does not depend on the numbers of rows and columns but by their
+/// metadata, with one exception: of a column with a dictionary the parquet crate
+/// holds the compressed pages of one chunk.
 ///
 /// # Errors
 ///
@@ -68,6 +73,7 @@ pub fn generate(dataset: &Dataset, folder: &Path, progress: &dyn Progress) -> Re
         path: folder.to_owned(),
         source,
     })?;
+    remove_abandoned(folder);
     let temporary = temporary_in(folder, dataset.name()).map_err(failed)?;
     progress.start(dataset.values());
     let length = write::write(dataset, temporary.as_file(), progress)
@@ -91,6 +97,25 @@ pub fn generate(dataset: &Dataset, folder: &Path, progress: &dyn Progress) -> Re
         reused: false,
         report,
     })
+}
+
+/// Removes what a killed process left behind: temporary files that nobody has
+/// written to for a day. Best effort, for all else they do is take up space.
+fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| name.starts_with(TEMPORARY_PREFIX) && name.ends_with(".tmp"));
+        let age = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = age.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > A_DAY));
+        if is_ours && is_old {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Renames a finished temporary file.
@@ -119,7 +144,7 @@ fn told(error: WriteError, dataset: &Dataset, path: &Path) -> Error {
 /// A temporary file beside the one it will replace, readable by whom a new file
 /// would be.
 fn temporary_in(folder: &Path, name: &str) -> io::Result<NamedTempFile> {
-    let prefix = format!(".{name}-");
+    let prefix = format!("{TEMPORARY_PREFIX}{name}-");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".tmp");
     #[cfg(unix)]

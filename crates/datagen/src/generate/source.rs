@@ -10,9 +10,10 @@ use std::mem;
 use bytes::Bytes;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
 
-use crate::column::{ColumnGroup, ValueType};
+use crate::column::ColumnGroup;
 use crate::distribution::{Distribution, Prefix, Scalar};
 use crate::random::Stream;
+use crate::value_type::ValueType;
 
 /// Lengths of text where a definition does not give them.
 pub(crate) const DEFAULT_TEXT: (usize, usize) = (8, 24);

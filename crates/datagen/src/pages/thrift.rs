@@ -61,8 +61,7 @@ impl<'a> Compact<'a> {
         Some(bytes)
     }
 
-    /// Reads a struct, giving every field's id and value to `field`. Where `field`
-    /// wants a nested struct, it says so by returning `true` for its id first.
+    /// Reads a struct to its end, giving every field's id and value to `field`.
     pub(super) fn fields(&mut self, mut field: impl FnMut(i16, Value<'a>)) -> Option<()> {
         let mut id = 0;
         while let Some(kind) = self.next_field(&mut id)? {

@@ -1,0 +1,52 @@
+//! The page sizes that files turn out to have.
+
+use alloquet_datagen::{Scale, Spread, generate};
+
+use crate::support::project;
+
+#[test]
+fn pages_of_wide_float_have_one_mebibyte_exactly() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["wide-float", "wide-float-encrypted"] {
+        let dataset = project(name)
+            .scaled(&Scale {
+                rows: 0.5,
+                columns: 0.004,
+            })
+            .unwrap();
+        let report = generate(&dataset, folder.path(), &()).unwrap().report;
+        assert_eq!(report.columns, 4, "{name}");
+        assert_eq!(report.data_pages.count, 4 * 2 * 2, "{name}");
+        let exactly = |value| Spread {
+            min: value,
+            median: value,
+            max: value,
+        };
+        assert_eq!(report.data_pages.page_bytes, exactly(1 << 20), "{name}");
+        assert_eq!(report.data_pages.rows, exactly(262_144), "{name}");
+        assert!(report.dictionary_pages.is_none());
+    }
+}
+
+#[test]
+fn encryption_adds_its_framing_to_each_stored_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = |name: &str| {
+        let dataset = project(name)
+            .scaled(&Scale {
+                rows: 0.1,
+                columns: 0.01,
+            })
+            .unwrap();
+        generate(&dataset, folder.path(), &()).unwrap().report
+    };
+    let (plain, encrypted) = (stored("wide-float"), stored("wide-float-encrypted"));
+    for (plain, encrypted) in plain.column_pages.iter().zip(&encrypted.column_pages) {
+        assert_eq!(plain.column, encrypted.column);
+        assert_eq!(plain.largest_page_bytes, encrypted.largest_page_bytes);
+        assert_eq!(
+            plain.largest_stored_page_bytes + 32,
+            encrypted.largest_stored_page_bytes
+        );
+    }
+}
