@@ -1,7 +1,7 @@
 //! What makes two samples comparable: the names that cells, columns and blocks of tables go by.
 //!
 //! A block holds what was done (one dataset, one workload, in one run); a setup is a column of it
-//! (allocator, settings, binary); block, setup and strategy together are a cell.
+//! (allocator, settings, binary); a strategy on a setup is a lane, and a lane of a block is a cell.
 
 use crate::sample::{Sample, Workload};
 use serde::Serialize;
@@ -80,15 +80,22 @@ pub struct Setup {
     pub label: String,
 }
 
-/// One block, setup and strategy: what is measured again and again.
+/// One strategy on one setup.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Lane {
+    /// Its row of a table.
+    pub strategy: Strategy,
+    /// Its column.
+    pub setup: Setup,
+}
+
+/// One lane of one block: what is measured again and again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
     /// The block it belongs to.
     pub block: Block,
-    /// Its row.
-    pub strategy: Strategy,
-    /// Its column.
-    pub setup: Setup,
+    /// Its lane there.
+    pub lane: Lane,
 }
 
 /// The name of a strategy, in the order of tables: as memory was saved, controls last.
@@ -112,19 +119,22 @@ impl Cell {
                 threads: sample.threads,
                 batch_rows: sample.batch_rows,
             },
-            strategy: Strategy(sample.strategy.clone()),
-            setup: Setup {
-                allocator: sample.allocator.clone(),
-                settings: sample.settings.clone(),
-                label: sample.label.clone(),
+            lane: Lane {
+                strategy: Strategy(sample.strategy.clone()),
+                setup: Setup {
+                    allocator: sample.allocator.clone(),
+                    settings: sample.settings.clone(),
+                    label: sample.label.clone(),
+                },
             },
         }
     }
+}
 
-    /// Strategy and setup in words: `pooled on mimalloc (MIMALLOC_ALLOW_THP=0)`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        format!("{} on {}", self.strategy.0, self.setup)
+impl fmt::Display for Lane {
+    /// Writes it in words: `pooled on mimalloc (MIMALLOC_ALLOW_THP=0)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.strategy.0, self.setup)
     }
 }
 
@@ -148,7 +158,7 @@ impl Setup {
     }
 
     fn key(&self) -> (usize, &str, &str, &str) {
-        let rank = rank(&ALLOCATORS, &self.allocator);
+        let rank = allocator_rank(&self.allocator);
         (rank, &self.allocator, &self.label, &self.settings)
     }
 }
@@ -210,6 +220,11 @@ impl PartialOrd for Strategy {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+/// The place of an allocator in the order of tables.
+pub(crate) fn allocator_rank(name: &str) -> usize {
+    rank(&ALLOCATORS, name)
 }
 
 /// The place of `name` among `known`; behind them all where it is not one of them.

@@ -2,6 +2,8 @@
 //!
 //! Files for machines (CSV, JSON) carry bytes and plain seconds and do not pass through here.
 
+use std::fmt;
+
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// Bytes with their unit: `12.3 MiB`. The one way that bytes are shown.
@@ -53,6 +55,18 @@ pub fn plural(number: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", count(number))
 }
 
+/// The first few of `items` with commas, and how many more there are: `a, b and 2 more`.
+#[must_use]
+pub fn listed<T: fmt::Display>(items: impl IntoIterator<Item = T>, most: usize) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    let shown = items.len().min(most);
+    let mut text = items[..shown].join(", ");
+    if shown < items.len() {
+        text.push_str(&format!(" and {} more", items.len() - shown));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +100,12 @@ mod tests {
         assert_eq!(ratio(0.567), "0.57");
         assert_eq!(plural(1, "pair"), "1 pair");
         assert_eq!(plural(1_200, "pair"), "1,200 pairs");
+    }
+
+    #[test]
+    fn a_long_list_is_cut_and_says_so() {
+        assert_eq!(listed([1, 2], 2), "1, 2");
+        assert_eq!(listed([1, 2, 3, 4], 2), "1, 2 and 2 more");
+        assert_eq!(listed([0; 0], 2), "");
     }
 }

@@ -5,8 +5,12 @@
 //! it knows nothing of Parquet.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod cell;
 pub mod format;
 pub mod metric;
 pub mod sample;
 pub mod stats;
+pub mod summary;
+pub mod table;
+pub mod verify;

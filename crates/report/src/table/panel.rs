@@ -1,0 +1,238 @@
+//! What stands in the fields of a block's table: one panel a metric, one column a setup.
+
+use crate::cell::{CONTROL, Setup, Strategy};
+use crate::format;
+use crate::metric::Metric;
+use crate::stats::{Ratio, Summary};
+use crate::summary::{BlockSummary, CellSummary};
+
+/// Stands where there is no sample.
+pub(super) const NONE: &str = "–";
+
+/// One metric, or one comparison: a column for each setup, a field for each strategy.
+pub(super) struct Panel {
+    pub(super) title: String,
+    /// Whether it compares setups with the plain one, which then needs no column.
+    beside_plain: bool,
+    columns: Vec<(Setup, Vec<Field>)>,
+}
+
+impl Panel {
+    /// The columns that are worth showing beside one another.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (&Setup, &[Field])> {
+        let columns = self.columns.iter();
+        let shown = columns.filter(|(setup, _)| !(self.beside_plain && setup.is_plain()));
+        shown.map(|(setup, fields)| (setup, fields.as_slice()))
+    }
+
+    /// The field of the block's so many-th setup and strategy.
+    pub(super) fn field(&self, setup: usize, strategy: usize) -> &Field {
+        &self.columns[setup].1[strategy]
+    }
+}
+
+/// One field: what is aligned to the right, a mark, and what follows it.
+pub(super) struct Field {
+    pub(super) number: String,
+    pub(super) lowest: bool,
+    pub(super) rest: String,
+}
+
+/// The numbered lines below a block that say what a field has no room for.
+#[derive(Default)]
+pub(super) struct Notes {
+    texts: Vec<String>,
+}
+
+impl Notes {
+    /// The number of a text, the same for the same text.
+    fn number(&mut self, text: String) -> usize {
+        let place = self.texts.iter().position(|known| *known == text);
+        place.unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        }) + 1
+    }
+
+    pub(super) fn holds(&self, text: &str) -> bool {
+        self.texts.iter().any(|known| known.contains(text))
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let numbered = self.texts.iter().enumerate();
+        numbered
+            .map(|(place, text)| format!("[{}] {text}", place + 1))
+            .collect()
+    }
+}
+
+/// The panels of a block; those that compare only where there is something to compare with.
+pub(super) fn panels(block: &BlockSummary, notes: &mut Notes) -> Vec<Panel> {
+    let mut panels: Vec<Panel> = Metric::ALL
+        .into_iter()
+        .map(|metric| metric_panel(block, metric, notes))
+        .collect();
+    if block
+        .cells
+        .iter()
+        .any(|cell| cell.cpu_to_upstream.is_some())
+    {
+        panels.push(ratio_panel(
+            block,
+            &format!("CPU ÷ {CONTROL}"),
+            |cell| cell.cpu_to_upstream,
+            |strategy, _| strategy.0 == CONTROL,
+        ));
+    }
+    if block.cells.iter().any(|cell| cell.cpu_to_system.is_some()) {
+        let mut panel = ratio_panel(
+            block,
+            "CPU ÷ system",
+            |cell| cell.cpu_to_system,
+            |_, setup| setup.is_plain(),
+        );
+        panel.beside_plain = true;
+        panels.push(panel);
+    }
+    panels
+}
+
+fn metric_panel(block: &BlockSummary, metric: Metric, notes: &mut Notes) -> Panel {
+    let shown = |cell: &CellSummary| {
+        let figures = cell.of(metric).filter(|_| cell.is_sound());
+        figures.map(|figures| (figures.min, metric.show(figures.min)))
+    };
+    let lowest = block.cells.iter().filter_map(shown);
+    let lowest = lowest.min_by(|a, b| a.0.total_cmp(&b.0));
+    // What reads the same is marked the same; a lone figure is not the lowest of anything.
+    let count = block.cells.iter().filter_map(shown).count();
+    let lowest = lowest.filter(|_| count > 1).map(|(_, text)| text);
+    panel(block, metric.title(), |strategy, setup| {
+        let Some(cell) = block.cell(strategy, setup) else {
+            return Field::text(NONE);
+        };
+        let note = trouble(cell, metric).map(|text| format!(" [{}]", notes.number(text)));
+        let figures = cell.of(metric).filter(|_| cell.disagreements.is_empty());
+        let Some(figures) = figures else {
+            let word = if note.is_some() { "failed" } else { NONE };
+            return Field {
+                rest: note.unwrap_or_default(),
+                ..Field::text(word)
+            };
+        };
+        let number = metric.show(figures.min);
+        Field {
+            lowest: cell.is_sound() && lowest.as_ref() == Some(&number),
+            number,
+            rest: spread(metric, figures) + &note.unwrap_or_default(),
+        }
+    })
+}
+
+fn spread(metric: Metric, figures: &Summary) -> String {
+    if figures.samples < 2 {
+        return String::new();
+    }
+    format!(" (+{})", metric.show(figures.spread()))
+}
+
+/// Why a cell's figures of one metric are missing, or not the whole truth.
+fn trouble(cell: &CellSummary, metric: Metric) -> Option<String> {
+    if !cell.disagreements.is_empty() {
+        return Some(format!("does not agree: {}", cell.disagreements.join("; ")));
+    }
+    let failures = cell.failures.iter();
+    let ours: Vec<_> = failures
+        .filter(|failure| failure.kind == metric.kind())
+        .collect();
+    let (first, others) = ours.split_first()?;
+    let failed: usize = ours.iter().map(|failure| failure.failed).sum();
+    let more = match others.len() {
+        0 => String::new(),
+        more => format!("; and {}", format::plural(more as u64, "other error")),
+    };
+    let of = if failed == first.samples {
+        String::new()
+    } else {
+        format!(
+            " ({failed} of {})",
+            format::plural(first.samples as u64, "sample")
+        )
+    };
+    Some(format!("failed{of}: {}{more}", first.error))
+}
+
+fn ratio_panel(
+    block: &BlockSummary,
+    title: &str,
+    ratio: impl Fn(&CellSummary) -> Option<Ratio>,
+    is_reference: impl Fn(&Strategy, &Setup) -> bool,
+) -> Panel {
+    panel(block, title, |strategy, setup| {
+        let cell = block.cell(strategy, setup);
+        match cell.filter(|cell| cell.disagreements.is_empty()) {
+            Some(_) if is_reference(strategy, setup) => Field::number(format::ratio(1.0)),
+            Some(cell) => ratio(cell).map_or_else(
+                || Field::text(NONE),
+                |ratio| Field {
+                    rest: sureness(&ratio),
+                    ..Field::number(format::ratio(ratio.median))
+                },
+            ),
+            None => Field::text(NONE),
+        }
+    })
+}
+
+/// What follows a ratio: its interval, or how many pairs there are where that is too few for one.
+pub(super) fn sureness(ratio: &Ratio) -> String {
+    match ratio.interval {
+        Some(interval) => format!(
+            " [{}, {}]",
+            format::ratio(interval.low),
+            format::ratio(interval.high)
+        ),
+        None => format!(" ({})", format::plural(ratio.pairs as u64, "pair")),
+    }
+}
+
+fn panel(
+    block: &BlockSummary,
+    title: &str,
+    mut field: impl FnMut(&Strategy, &Setup) -> Field,
+) -> Panel {
+    let setups = block.setups.iter().cloned();
+    let mut columns: Vec<(Setup, Vec<Field>)> = setups.map(|setup| (setup, Vec::new())).collect();
+    // Strategy by strategy, so that notes are numbered as they are read.
+    for strategy in &block.strategies {
+        for (setup, fields) in &mut columns {
+            fields.push(field(strategy, setup));
+        }
+    }
+    Panel {
+        title: title.to_owned(),
+        beside_plain: false,
+        columns,
+    }
+}
+
+impl Field {
+    /// The field as Markdown; the lowest is bold.
+    pub(super) fn markdown(&self) -> String {
+        let mark = if self.lowest { "**" } else { "" };
+        format!("{mark}{}{mark}{}", self.number, self.rest)
+    }
+
+    fn number(number: String) -> Self {
+        Self {
+            number,
+            lowest: false,
+            rest: String::new(),
+        }
+    }
+
+    /// A word in the place of a number.
+    fn text(text: &str) -> Self {
+        Self::number(text.to_owned())
+    }
+}

@@ -1,0 +1,177 @@
+//! The sentences around the tables: headings, how to read them, and the answer.
+
+use super::Format;
+use super::panel::sureness;
+use crate::answer::Answer;
+use crate::format;
+use crate::stats::Ratio;
+use crate::summary::{BlockSummary, Run};
+use std::fmt::Display;
+
+/// What was measured, where and how often.
+pub(super) fn run_heading(run: &Run, machine: Option<&str>) -> Vec<String> {
+    let mut facts = vec![format!("run {}", run.run_id)];
+    let mut fact = |name: &str, values: String| {
+        if !values.is_empty() {
+            facts.push(format!("{name} {values}"));
+        }
+    };
+    fact("matrix", joined(&run.matrices));
+    fact("seed", joined(&run.seeds));
+    fact("profile", joined(&run.profiles));
+    fact("THP", joined(&run.thp));
+    facts.insert(2.min(facts.len()), repetitions(run));
+    let allocators: Vec<String> = run
+        .allocators
+        .iter()
+        .map(|found| format!("{} {}", found.name, joined(&found.versions)))
+        .map(|text| text.trim().to_owned())
+        .collect();
+    let mut lines = vec![
+        facts.join(" · "),
+        format!("allocator: {}", allocators.join(", ")),
+    ];
+    lines.extend(machine.map(|machine| format!("machine: {machine}")));
+    lines
+}
+
+fn repetitions(run: &Run) -> String {
+    let rss = format::plural(run.rss_repetitions as u64, "repetition");
+    format!("{rss}, heap {}", format::count(run.heap_repetitions as u64))
+}
+
+/// How to read the tables, as far as this run's need it.
+pub(super) fn legend(run: &Run, format: Format) -> Vec<String> {
+    let lowest = match format {
+        Format::Markdown => "bold",
+        Format::Terminal | Format::Json => "*",
+    };
+    let mut lines = vec![format!(
+        "Figures are the minimum of all repetitions (+ how far the maximum lies above it); \
+         {lowest} is the lowest of its metric."
+    )];
+    let mut cells = run.blocks.iter().flat_map(|block| &block.cells);
+    if cells.any(|cell| !cell.is_sound()) {
+        lines.push("A lane of which any sample failed is not held the lowest.".to_owned());
+    }
+    let ratios: Vec<&Ratio> = run
+        .blocks
+        .iter()
+        .flat_map(|block| &block.cells)
+        .flat_map(|cell| [cell.cpu_to_upstream.as_ref(), cell.cpu_to_system.as_ref()])
+        .flatten()
+        .collect();
+    if ratios.iter().any(|ratio| ratio.interval.is_some()) {
+        lines.push(
+            "÷ is the median of ratios paired by repetition, [95 % confidence interval]."
+                .to_owned(),
+        );
+    } else if !ratios.is_empty() {
+        lines.push(
+            "÷ is the median of ratios paired by repetition; an interval needs 6 pairs.".to_owned(),
+        );
+    }
+    lines
+}
+
+/// Workload and dataset, how it was scaled, and threads where there are several.
+pub(super) fn block_title(block: &BlockSummary) -> String {
+    let work = &block.block.work;
+    let mut ways = Vec::new();
+    let scales = [
+        ("rows", work.scale_rows.0),
+        ("columns", work.scale_columns.0),
+    ];
+    for (what, scale) in scales {
+        if scale.to_bits() != 1.0_f64.to_bits() {
+            ways.push(format!("{what} × {scale}"));
+        }
+    }
+    if block.block.threads > 1 {
+        ways.push(format::plural(u64::from(block.block.threads), "thread"));
+    }
+    let title = format!("{} {}", work.workload, work.dataset);
+    if ways.is_empty() {
+        return title;
+    }
+    format!("{title} ({})", ways.join(", "))
+}
+
+/// The title, and the facts on what was read or written.
+pub(super) fn block_heading(block: &BlockSummary) -> (String, String) {
+    let mut facts = Vec::new();
+    facts.extend(block.rows.map(|rows| format::plural(rows, "row")));
+    facts.extend(block.values.map(|values| format::plural(values, "value")));
+    let bytes = |name: &str, bytes: Option<u64>| {
+        bytes.map(|bytes| format!("{name} {}", format::mib(bytes)))
+    };
+    facts.extend(bytes("file", block.file_bytes));
+    facts.extend(bytes("decoded", block.decoded_bytes));
+    if block.block.batch_rows > 0 {
+        facts.push(format!("batch {}", format::count(block.block.batch_rows)));
+    }
+    let mut title = block_title(block);
+    if let (Some(strategy), 1) = (block.strategies.first(), block.strategies.len()) {
+        title.push_str(&format!(" by {strategy}"));
+    }
+    if let (Some(setup), 1) = (block.setups.first(), block.setups.len()) {
+        title.push_str(&format!(" on {setup}"));
+    }
+    (title, facts.join(" · "))
+}
+
+/// The answer in a few sentences.
+pub(super) fn answer(answer: &Answer) -> String {
+    let mut text = format!(
+        "Lowest max RSS: {}, {} MiB.",
+        answer.lowest,
+        format::mib_number(answer.max_rss_bytes)
+    );
+    if let Some(against) = &answer.against {
+        text.push_str(&format!(
+            " Against {} ({} MiB): RSS × {}",
+            against.reference,
+            format::mib_number(against.max_rss_bytes),
+            format::ratio(against.max_rss_ratio),
+        ));
+        for (name, ratio) in [("CPU", against.cpu), ("wall", against.wall)] {
+            if let Some(ratio) = ratio {
+                let median = format::ratio(ratio.median);
+                text.push_str(&format!(", {name} × {median}{}", sureness(&ratio)));
+            }
+        }
+        text.push('.');
+    }
+    if !answer.as_low.is_empty() {
+        text.push_str(&format!(
+            " Within its spread: {}.",
+            format::listed(&answer.as_low, 4)
+        ));
+    }
+    text
+}
+
+/// A line broken to a width where `between` stands, each further line indented.
+pub(super) fn wrapped(line: &str, between: &str, width: usize) -> String {
+    let gap = between.chars().count();
+    let mut out = String::new();
+    let mut used = 0;
+    for piece in line.split(between) {
+        let length = piece.chars().count();
+        if used > 0 && used + gap + length > width {
+            out.push_str("\n  ");
+            used = 2;
+        } else if used > 0 {
+            out.push_str(between);
+            used += gap;
+        }
+        out.push_str(piece);
+        used += length;
+    }
+    out.push('\n');
+    out
+}
+
+fn joined<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    format::listed(items, usize::MAX)
+}
