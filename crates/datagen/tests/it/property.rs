@@ -95,7 +95,7 @@ fn rows(batches: &[RecordBatch]) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn what_is_written_reads_back(
