@@ -29,6 +29,16 @@ fn every_definition_of_the_project_loads() {
 }
 
 #[test]
+fn the_example_in_the_readme_is_a_definition() {
+    let readme = std::fs::read_to_string(datasets().join("README.md")).unwrap();
+    let (_, rest) = readme.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let dataset = Dataset::parse("example", example).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(dataset.column_count(), 451);
+    assert!(dataset.is_encrypted());
+}
+
+#[test]
 fn the_wide_ones_have_the_shape_of_gh_46971() {
     for name in [
         "wide-float",
