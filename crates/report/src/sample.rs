@@ -100,7 +100,7 @@ pub struct Sample {
     pub allocator_version: String,
     /// The allocator's environment, `NAME=value;NAME=value`; empty for its defaults.
     pub settings: String,
-    /// The kernel's transparent huge page mode (`/sys/kernel/mm/transparent_hugepage/enabled`).
+    /// The kernel's transparent huge page mode, or `off` where the process was allowed none.
     pub thp: String,
     /// The Cargo profile of the binary.
     pub profile: String,
@@ -128,17 +128,17 @@ pub struct Sample {
     pub max_rss_bytes: Option<u64>,
     /// RSS just before the window, in bytes.
     pub rss_before_bytes: Option<u64>,
-    /// RSS just after the window, in bytes.
+    /// RSS after everything that the work made was dropped, in bytes.
     pub rss_after_bytes: Option<u64>,
-    /// The anonymous part of the RSS just after the window (`RssAnon`), in bytes.
+    /// The anonymous part of the RSS at the window's end (`RssAnon`), in bytes.
     pub rss_anon_bytes: Option<u64>,
     /// Peak RSS by the parent's `wait4`, in bytes: a cross-check of `max_rss_bytes`.
     pub ru_maxrss_bytes: Option<u64>,
-    /// Most bytes live in the Rust heap at any moment of the window.
+    /// Most bytes live in the Rust heap at once within the window, those from before counted.
     pub heap_peak_bytes: Option<u64>,
     /// Bytes live in the Rust heap just before the window.
     pub heap_before_bytes: Option<u64>,
-    /// Bytes allocated within the window, whether freed or not.
+    /// Bytes allocated within the window, freed or not; a `realloc` adds what it grew.
     pub allocated_bytes: Option<u64>,
     /// Calls of `alloc` and `alloc_zeroed` within the window.
     pub allocations: Option<u64>,
@@ -154,7 +154,7 @@ pub struct Sample {
     pub values: Option<u64>,
     /// Length of the Parquet file, in bytes.
     pub file_bytes: Option<u64>,
-    /// Bytes of the batches as Arrow arrays.
+    /// Bytes that the values are long, the same however arrays hold them.
     pub decoded_bytes: Option<u64>,
     /// Full checksum of the batches, in hexadecimal. The same for every lane of a workload.
     pub checksum: Option<String>,
@@ -180,9 +180,9 @@ pub struct Sample {
     pub ledger_page_bytes: Option<u64>,
     /// Bytes of dictionary pages at the ledger's peak.
     pub ledger_dictionary_bytes: Option<u64>,
-    /// Bytes of codec state at the ledger's peak, as far as the Rust side holds it.
+    /// Bytes of decompression contexts at the ledger's peak; zstd's lie in the C heap.
     pub ledger_codec_bytes: Option<u64>,
-    /// Bytes of decoded output at the ledger's peak.
+    /// Bytes of the last batch returned at the ledger's peak.
     pub ledger_output_bytes: Option<u64>,
     /// Bytes of file metadata at the ledger's peak.
     pub ledger_metadata_bytes: Option<u64>,

@@ -57,7 +57,7 @@ impl Subject {
     pub fn lead(self) -> &'static str {
         match self {
             Self::Unverified => "not verified",
-            Self::Flagged => "note",
+            Self::PeakRss | Self::Flagged => "note",
             _ => "does not agree",
         }
     }
@@ -94,7 +94,7 @@ pub fn verify(samples: &[Sample]) -> Vec<Finding> {
         ),
         (
             Subject::PeakRss,
-            "VmHWM and ru_maxrss of one process are far apart",
+            "VmHWM of the window is far from ru_maxrss of the whole process",
             peak_rss,
         ),
     ];
@@ -122,7 +122,8 @@ pub const RU_MAXRSS_DIFFERS: &str = "ru_maxrss-differs";
 
 /// The notes of a sample.
 fn flags_of(sample: &Sample) -> impl Iterator<Item = &str> {
-    sample.flags.split(';').filter(|flag| !flag.is_empty())
+    let flags = sample.flags.split(';').map(str::trim);
+    flags.filter(|flag| !flag.is_empty())
 }
 
 /// What a sample says of its result, as text.
@@ -408,8 +409,8 @@ mod tests {
         assert_eq!(
             texts(&[far]),
             [
-                "VmHWM and ru_maxrss of one process are far apart: pooled on system (10.0 MiB and \
-                 45.0 MiB)"
+                "VmHWM of the window is far from ru_maxrss of the whole process: pooled on system \
+                 (10.0 MiB and 45.0 MiB)"
             ]
         );
     }
@@ -421,7 +422,7 @@ mod tests {
             ..sample(Kind::Rss, strategy)
         };
         let samples = [
-            flagged("pooled", "swapped;ru_maxrss-differs"),
+            flagged("pooled", "swapped; ru_maxrss-differs"),
             flagged("pooled", ""),
             flagged("upstream", "swapped"),
         ];

@@ -5,7 +5,7 @@ use super::grid::{self, Align, Column, Rows};
 use super::panel::{NONE, sureness};
 use super::text::block_title;
 use crate::answer::{Against, Answer};
-use crate::cell::Lane;
+use crate::cell::{Lane, Setup};
 use crate::format;
 use crate::stats::Ratio;
 use crate::summary::BlockSummary;
@@ -37,8 +37,18 @@ pub(super) fn render(blocks: &[BlockSummary], format: Format) -> String {
         ..column
     };
 
+    // One setup for all need not be repeated.
+    let setups: BTreeSet<&Setup> = answers
+        .iter()
+        .flat_map(|(block, _)| &block.setups)
+        .collect();
+    let lowest = |answer: &Answer| match setups.len() {
+        1 => answer.lowest.strategy.to_string(),
+        _ => answer.lowest.to_string(),
+    };
+
     let mut columns = vec![
-        name(of_all("lowest", &|answer| answer.lowest.to_string())),
+        name(of_all("lowest", &lowest)),
         of_all("max RSS MiB", &|answer| {
             format::mib_number(answer.max_rss_bytes)
         }),
@@ -68,27 +78,37 @@ pub(super) fn render(blocks: &[BlockSummary], format: Format) -> String {
             against.wall.as_ref().map(with_sureness)
         }));
     }
-    let batches: BTreeSet<u64> = answers
-        .iter()
-        .map(|(block, _)| block.block.batch_rows)
-        .collect();
-    let title_of = |block: &BlockSummary| match batches.len() {
-        1 => block_title(block),
-        _ => format!(
-            "{}, batch {}",
-            block_title(block),
-            format::count(block.block.batch_rows)
-        ),
-    };
     let rows = Rows {
         heading: "dataset".to_owned(),
-        names: answers.iter().map(|(block, _)| title_of(block)).collect(),
+        names: names(answers.iter().map(|(block, _)| *block).collect()),
         groups: Vec::new(),
     };
     if format == Format::Markdown {
         return format!("\n### {title}\n\n{}", grid::markdown(&rows, &columns));
     }
     format!("\n{title}\n{}", grid::terminal(&rows, &columns))
+}
+
+/// The blocks by as little as tells them apart.
+fn names(blocks: Vec<&BlockSummary>) -> Vec<String> {
+    let short = |block: &BlockSummary| {
+        let work = &block.block.work;
+        format!("{} {}", work.workload, work.dataset)
+    };
+    let long = |block: &BlockSummary| block_title(block);
+    let longest = |block: &BlockSummary| {
+        let batch = format::count(block.block.batch_rows);
+        format!("{}, batch {batch}", block_title(block))
+    };
+    let forms: [&dyn Fn(&BlockSummary) -> String; 3] = [&short, &long, &longest];
+    let mut names = Vec::new();
+    for form in forms {
+        names = blocks.iter().map(|block| form(block)).collect();
+        if names.iter().collect::<BTreeSet<_>>().len() == blocks.len() {
+            break;
+        }
+    }
+    names
 }
 
 fn with_sureness(ratio: &Ratio) -> String {
