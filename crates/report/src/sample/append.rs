@@ -4,11 +4,14 @@
 //! refused. A process may be killed while it writes: what it left of a row is moved aside, so that
 //! the next row does not grow out of it.
 
-use super::error::first_difference;
+use super::error::check_header;
 use super::{SCHEMA_VERSION, Sample, SampleError, columns, row, whole_rows};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+/// What to do about a file that is not of this version.
+const REMEDY: &str = "nothing was written: name another file, or move this one away";
 
 /// A CSV file that is open for appending.
 #[derive(Debug)]
@@ -52,7 +55,9 @@ impl SampleWriter {
             writer.put(&header)?;
             return Ok(writer);
         }
-        check_header(path, &bytes)?;
+        let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or(&bytes);
+        let first = String::from_utf8_lossy(first);
+        check_header(path, &first.split(',').collect::<Vec<_>>(), REMEDY)?;
         let whole = whole_rows(&bytes);
         check_version(path, &bytes[..whole])?;
         if whole < bytes.len() {
@@ -139,20 +144,6 @@ fn header_line() -> Vec<u8> {
     line
 }
 
-fn check_header(path: &Path, bytes: &[u8]) -> Result<(), SampleError> {
-    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes);
-    let first = String::from_utf8_lossy(first);
-    let found: Vec<String> = first.split(',').map(str::to_owned).collect();
-    match first_difference(&found, &columns()) {
-        None => Ok(()),
-        Some(difference) => Err(SampleError::Header {
-            path: path.to_owned(),
-            difference,
-            remedy: "nothing was written: name another file, or move this one away",
-        }),
-    }
-}
-
 /// The columns may be the same and their meaning not: look at the newest row.
 fn check_version(path: &Path, whole: &[u8]) -> Result<(), SampleError> {
     let text = String::from_utf8_lossy(whole);
@@ -167,7 +158,7 @@ fn check_version(path: &Path, whole: &[u8]) -> Result<(), SampleError> {
             path: path.to_owned(),
             line,
             found,
-            remedy: "nothing was written: name another file, or move this one away",
+            remedy: REMEDY,
         }),
         Err(_) => Err(SampleError::Row {
             path: path.to_owned(),

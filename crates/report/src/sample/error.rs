@@ -1,6 +1,6 @@
 //! What can go wrong with a file of samples. Every text names the file and what to do.
 
-use super::SCHEMA_VERSION;
+use super::{SCHEMA_VERSION, columns};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -71,8 +71,24 @@ fn in_column(column: Option<&str>) -> String {
     column.map_or_else(String::new, |name| format!(", column {name}"))
 }
 
+/// Refuses a header that is not exactly ours.
+pub(super) fn check_header(
+    path: &Path,
+    found: &[&str],
+    remedy: &'static str,
+) -> Result<(), SampleError> {
+    match first_difference(found, &columns()) {
+        None => Ok(()),
+        Some(difference) => Err(SampleError::Header {
+            path: path.to_owned(),
+            difference,
+            remedy,
+        }),
+    }
+}
+
 /// The first place where `found` is not `expected`; `None` where they are the same.
-pub(super) fn first_difference(found: &[String], expected: &[String]) -> Option<String> {
+fn first_difference(found: &[&str], expected: &[String]) -> Option<String> {
     let longest = found.len().max(expected.len());
     (0..longest).find_map(|place| {
         let number = place + 1;

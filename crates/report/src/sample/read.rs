@@ -3,11 +3,14 @@
 //! The one thing that is forgiven is a last line without its line break, which a killed process
 //! leaves behind. It may be cut short anywhere, even inside a number, so it is never believed.
 
-use super::error::first_difference;
-use super::{SCHEMA_VERSION, Sample, SampleError, Status, columns, whole_rows};
+use super::error::check_header;
+use super::{SCHEMA_VERSION, Sample, SampleError, Status, whole_rows};
 use csv::{ErrorKind, StringRecord};
 use std::fs;
 use std::path::Path;
+
+/// What to do about a file that holds something else.
+const REMEDY: &str = "name a file of samples, as `alloquet run` writes them";
 
 /// What a file of samples holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +46,7 @@ pub fn read_samples(path: impl AsRef<Path>) -> Result<Samples, SampleError> {
         rows.push(row(path, &header, &record)?);
     }
     if rows.is_empty() {
-        check_header(path, &header)?;
+        check_header(path, &header.iter().collect::<Vec<_>>(), REMEDY)?;
     }
 
     let mut warnings = Vec::new();
@@ -77,24 +80,12 @@ fn row(path: &Path, header: &StringRecord, record: &StringRecord) -> Result<Samp
             },
         });
     }
-    check_header(path, header)?;
+    check_header(path, &header.iter().collect::<Vec<_>>(), REMEDY)?;
     let sample = record
         .deserialize(Some(header))
         .map_err(|error| field_error(path, line, &error, header, record))?;
     check_values(path, line, &sample)?;
     Ok(sample)
-}
-
-fn check_header(path: &Path, header: &StringRecord) -> Result<(), SampleError> {
-    let found: Vec<String> = header.iter().map(str::to_owned).collect();
-    match first_difference(&found, &columns()) {
-        None => Ok(()),
-        Some(difference) => Err(SampleError::Header {
-            path: path.to_owned(),
-            difference,
-            remedy: "name a file of samples, as `alloquet run` writes them",
-        }),
-    }
 }
 
 /// What the types allow and a sample does not.
