@@ -8,4 +8,5 @@ mod encrypted;
 mod generated;
 mod ledger;
 mod parquet_testing;
+mod pyarrow;
 mod support;
