@@ -1,4 +1,5 @@
-//! Records how the binary is built. Nothing here can fail a build: what is not known is recorded as an empty string.
+//! Records how the binary is built. Nothing here can fail a build: what is not known is recorded as
+//! an empty string.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -40,8 +41,9 @@ fn watch(path: &Path) {
     }
 }
 
-/// The profile's name. Cargo's `PROFILE` says only `debug` or `release`, of which a custom profile inherits; the output
-/// folder `<profile>/build/...` is named after the profile itself, but for `dev`, whose folder is `debug`.
+/// The profile's name. Cargo's `PROFILE` says only `debug` or `release`, of which a custom profile
+/// inherits; the output folder `<profile>/build/...` is named after the profile itself, but for
+/// `dev`, whose folder is `debug`.
 fn profile() -> String {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let folders: Vec<_> = out.iter().map(|folder| folder.to_string_lossy()).collect();

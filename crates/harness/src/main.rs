@@ -1,5 +1,6 @@
-//! Alloquet measures which allocator, which allocator settings and which buffer strategy should read or write a
-//! Parquet file. This binary has one allocator; it measures itself in fresh processes, one for each sample.
+//! Alloquet measures which allocator, which allocator settings and which buffer strategy should
+//! read or write a Parquet file. This binary has one allocator; it measures itself in fresh
+//! processes, one for each sample.
 
 #![deny(unsafe_code)]
 

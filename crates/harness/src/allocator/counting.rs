@@ -1,18 +1,20 @@
 //! A global allocator that counts what passes through it, and otherwise is the allocator it wraps.
 //!
-//! It counts requested bytes of the whole process: not what the allocator adds for its size classes and metadata, and
-//! not what C code takes from libc directly (zstd's contexts). It is off until [`Counting::start`]; while off, each call
-//! costs one relaxed load of a flag that nobody writes, and a branch.
+//! It counts requested bytes of the whole process: not what the allocator adds for its size classes
+//! and metadata, and not what C code takes from libc directly (zstd's contexts). It is off until
+//! [`Counting::start`]; while off, each call costs one relaxed load of a flag that nobody writes,
+//! and a branch.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// Wraps the allocator `A` and counts, once started.
 ///
-/// A failed allocation or reallocation changes no counter. A successful `realloc` is one reallocation and no
-/// allocation: live bytes change by the difference of the sizes, allocated bytes by what it grew. An allocator that
-/// cannot resize in place holds the old and the new block at once for the length of a copy. The peak does not include
-/// that, because it depends on the allocator, and one that remaps pages never holds both.
+/// A failed allocation or reallocation changes no counter. A successful `realloc` is one
+/// reallocation and no allocation: live bytes change by the difference of the sizes, allocated
+/// bytes by what it grew. An allocator that cannot resize in place holds the old and the new block
+/// at once for the length of a copy. The peak does not include that, because it depends on the
+/// allocator, and one that remaps pages never holds both.
 pub(crate) struct Counting<A> {
     inner: A,
     enabled: AtomicBool,
@@ -107,8 +109,9 @@ impl<A> Counting<A> {
     }
 }
 
-// SAFETY: every method hands its arguments to the same method of `inner`, which is a `GlobalAlloc`, and returns what
-// that returned; counting touches atomics only, so it neither allocates nor unwinds.
+// SAFETY: every method hands its arguments to the same method of `inner`, which is a `GlobalAlloc`,
+// and returns what that returned; counting touches atomics only, so it neither allocates nor
+// unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -184,7 +187,8 @@ mod tests {
         old: usize,
         new: usize,
     ) -> *mut u8 {
-        // SAFETY: each test passes what it allocated from `counting`, with its size; `new` is not zero.
+        // SAFETY: each test passes what it allocated from `counting`, with its size; `new` is not
+        // zero.
         unsafe { counting.realloc(pointer, layout(old), new) }
     }
 

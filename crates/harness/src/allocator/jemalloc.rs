@@ -72,7 +72,8 @@ fn read(name: &str, kind: Ctl) -> String {
     value.unwrap_or_else(|error| format!("not readable: {error}"))
 }
 
-/// What `_RJEM_MALLOC_CONF` asks for, in the terms of [`read_settings`]: a later entry of an option wins.
+/// What `_RJEM_MALLOC_CONF` asks for, in the terms of [`read_settings`]: a later entry of an option
+/// wins.
 pub(super) fn asked_settings(environment: &Settings) -> Settings {
     let options = environment
         .get("_RJEM_MALLOC_CONF")
@@ -82,6 +83,12 @@ pub(super) fn asked_settings(environment: &Settings) -> Settings {
         .filter_map(|option| option.split_once(':'))
         .map(|(name, value)| (format!("opt.{}", name.trim()), value.trim().to_owned()))
         .collect()
+}
+
+/// Whether there is a setting `name`, though [`read_settings`] did not read it.
+pub(super) fn has_unread(name: &str, _settings: &Settings) -> bool {
+    // Every option is `opt` and a name, so it has two parts.
+    !name.contains('\0') && raw::name_to_mib(format!("{name}\0").as_bytes(), &mut [0; 2]).is_ok()
 }
 
 #[cfg(test)]
@@ -98,6 +105,12 @@ mod tests {
     #[test]
     fn statistics_are_built_in() {
         assert_eq!(read_settings()["config.stats"], "true");
+    }
+
+    #[test]
+    fn options_that_exist_are_known() {
+        assert!(has_unread("opt.lg_extent_max_active_fit", &Settings::new()));
+        assert!(!has_unread("opt.dirty_decay", &Settings::new()));
     }
 
     #[test]

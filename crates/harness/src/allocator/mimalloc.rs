@@ -10,26 +10,51 @@ pub(super) const INNER: Inner = MiMalloc;
 pub(super) const NAME: &str = "mimalloc";
 pub(super) const SETTINGS_VARIABLES: &[&str] = &["MIMALLOC_*"];
 
-/// The options that decide what stays resident, by their place in `mi_option_e` of mimalloc 3.3.
+/// The options by their place in `mi_option_e` of mimalloc 3.3, without those that do nothing
+/// anymore.
 ///
-/// Neither mimalloc nor its crates export names for these, and the places change between versions. A variable for one
-/// kept in KiB has no such ending and may carry a unit, so the two are not compared.
+/// Neither mimalloc nor its crates export names for most of them, and the places change between
+/// versions. mimalloc keeps some sizes in KiB; a variable for one has no such ending.
 const OPTIONS: &[(&str, mi_option_t)] = &[
+    ("show_errors", 0),
+    ("show_stats", 1),
+    ("verbose", 2),
     ("arena_eager_commit", 4),
     ("purge_decommits", 5),
     ("allow_large_os_pages", 6),
     ("reserve_huge_os_pages", 7),
+    ("reserve_huge_os_pages_at", 8),
     ("reserve_os_memory_kib", 9),
     ("purge_delay", 15),
+    ("use_numa_nodes", 16),
     ("disallow_os_alloc", 17),
+    ("os_tag", 18),
+    ("max_errors", 19),
+    ("max_warnings", 20),
+    ("destroy_on_exit", 22),
     ("arena_reserve_kib", 23),
     ("arena_purge_mult", 24),
     ("disallow_arena_alloc", 26),
+    ("retry_on_oom", 27),
+    ("visit_abandoned", 28),
+    ("guarded_min", 29),
+    ("guarded_max", 30),
+    ("guarded_precise", 31),
+    ("guarded_sample_rate", 32),
+    ("guarded_sample_seed", 33),
+    ("generic_collect", 34),
+    ("page_reclaim_on_free", 35),
     ("page_full_retain", 36),
+    ("page_max_candidates", 37),
+    ("max_vabits", 38),
+    ("pagemap_commit", 39),
     ("page_commit_on_demand", 40),
+    ("page_max_reclaim", 41),
+    ("page_cross_thread_max_reclaim", 42),
     ("allow_thp", 43),
     ("minimal_purge_size_kib", 44),
     ("arena_max_object_size_kib", 45),
+    ("arena_is_numa_local", 46),
 ];
 
 const _: () = assert!(
@@ -53,8 +78,8 @@ pub(super) fn version() -> Version {
 
 pub(super) fn read_settings() -> Settings {
     let read = |&(name, option): &(&str, mi_option_t)| {
-        // SAFETY: `option` is below `_mi_option_last`; the first read of an option parses its variable, and nothing
-        // here changes options or the environment at the same time.
+        // SAFETY: `option` is below `_mi_option_last`; the first read of an option parses its
+        // variable, and nothing here changes options or the environment at the same time.
         let value = unsafe { mi_option_get(option) };
         (name.to_owned(), value.to_string())
     };
@@ -77,6 +102,12 @@ pub(super) fn asked_settings(environment: &Settings) -> Settings {
         asked.insert(option, value);
     }
     asked
+}
+
+/// Whether there is a setting `name`, though [`read_settings`] did not read it under that name: a
+/// variable for a size may carry a unit, so the two are not compared.
+pub(super) fn has_unread(name: &str, settings: &Settings) -> bool {
+    settings.contains_key(&format!("{name}_kib"))
 }
 
 #[cfg(test)]

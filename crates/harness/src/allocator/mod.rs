@@ -1,7 +1,9 @@
-//! The global allocator of this build: exactly one, chosen by a Cargo feature, always under the counting wrapper.
+//! The global allocator of this build: exactly one, chosen by a Cargo feature, always under the
+//! counting wrapper.
 //!
-//! Each allocator is one file of the same shape: `Inner` and `INNER`, `NAME`, `SETTINGS_VARIABLES`, `version()`,
-//! `read_settings()`, `asked_settings()`. To add one: its file, its feature, and a line in each group of `cfg`s here.
+//! Each allocator is one file of the same shape: `Inner` and `INNER`, `NAME`, `SETTINGS_VARIABLES`,
+//! `version()`, `read_settings()`, `asked_settings()`, `has_unread()`. To add one: its file, its
+//! feature, and a line in each group of `cfg`s here.
 
 mod counting;
 #[cfg(feature = "jemalloc")]
@@ -47,8 +49,8 @@ static GLOBAL: Counting<chosen::Inner> = Counting::new(chosen::INNER);
 /// Names and values, of variables or of an allocator's options.
 pub(crate) type Settings = BTreeMap<String, String>;
 
-/// Variables that some allocator reads, whatever this build's allocator is: C code (zstd) uses libc's in each build.
-/// A trailing `*` stands for any ending.
+/// Variables that some allocator reads, whatever this build's allocator is: C code (zstd) uses
+/// libc's in each build. A trailing `*` stands for any ending.
 pub(crate) const RECORDED_VARIABLES: &[&str] = &[
     "MALLOC_*",
     "GLIBC_TUNABLES",
@@ -85,9 +87,9 @@ pub(crate) struct AllocatorFacts {
 /// Asked settings against the effective ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SettingsCheck {
-    /// One sentence for each asked setting that the allocator did not take.
+    /// One clause for each asked setting that the allocator did not take, or does not have.
     pub(crate) refused: Vec<String>,
-    /// The variables whose effect cannot be read back.
+    /// The asked settings whose effect cannot be read back.
     pub(crate) unread: Vec<String>,
 }
 
@@ -138,23 +140,18 @@ pub(crate) fn facts() -> AllocatorFacts {
 
 /// Holds what the environment asks of this build's allocator against what the allocator says.
 pub(crate) fn check_settings(facts: &AllocatorFacts) -> SettingsCheck {
-    let honoured = facts
-        .environment
-        .iter()
-        .filter(|(name, _)| matches_any(settings_variables(), name));
-    let asked = chosen::asked_settings(&facts.environment);
     let mut check = SettingsCheck::default();
-    for (name, value) in &asked {
-        match facts.settings.get(name) {
-            Some(effective) if effective == value => {}
-            Some(effective) => check
-                .refused
-                .push(format!("{name} was to be {value} and is {effective}")),
-            None => check.unread.push(name.clone()),
+    for (name, value) in chosen::asked_settings(&facts.environment) {
+        match facts.settings.get(&name) {
+            Some(effective) if *effective == value => {}
+            Some(effective) => {
+                check
+                    .refused
+                    .push(format!("{name} was to be {value} and is {effective}"));
+            }
+            None if chosen::has_unread(&name, &facts.settings) => check.unread.push(name),
+            None => check.refused.push(format!("{name} is no setting of it")),
         }
-    }
-    if asked.is_empty() {
-        check.unread.extend(honoured.map(|(name, _)| name.clone()));
     }
     check
 }

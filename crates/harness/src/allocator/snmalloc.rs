@@ -26,3 +26,8 @@ pub(super) fn read_settings() -> Settings {
 pub(super) fn asked_settings(_environment: &Settings) -> Settings {
     Settings::new()
 }
+
+/// Whether there is a setting `_name`, though [`read_settings`] did not read it: there is none.
+pub(super) fn has_unread(_name: &str, _settings: &Settings) -> bool {
+    false
+}

@@ -69,16 +69,11 @@ impl fmt::Display for Environment {
         for (variable, value) in &allocator.environment {
             line(f, "set", format_args!("{variable}={value}"))?;
         }
-        match allocator.settings.is_empty() {
-            true => line(
-                f,
-                "settings",
-                "cannot be read back; they are as the variables say",
-            )?,
-            false => allocator
-                .settings
-                .iter()
-                .try_for_each(|(name, value)| line(f, name, value))?,
+        for (name, value) in &allocator.settings {
+            line(f, name, value)?;
+        }
+        if allocator.settings.is_empty() {
+            line(f, "settings", "none that could be read back")?;
         }
 
         writeln!(f, "\nBuild")?;
@@ -149,7 +144,7 @@ impl fmt::Display for Environment {
 }
 
 fn line(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
-    writeln!(f, "  {name:<23} {value}")
+    writeln!(f, "  {name:<33} {value}")
 }
 
 fn bytes(bytes: Option<u64>, absent: &str) -> String {

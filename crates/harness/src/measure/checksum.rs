@@ -1,8 +1,10 @@
-//! The full checksum of decoded batches: any changed value, null, position, length, name or type changes it.
+//! The full checksum of decoded batches: any changed value, null, position, length, name or type
+//! changes it.
 //!
-//! It covers logical content alone. Batch sizes, slices, what lies under nulls, and whether values came as dictionaries,
-//! views, run ends or with 32- or 64-bit offsets make no difference; floats count by their bits. Each node of the type
-//! tree has two running hashes, so batches stream through and nothing is allocated after [`Checksum::new`].
+//! It covers logical content alone. Batch sizes, slices, what lies under nulls, and whether values
+//! came as dictionaries, views, run ends or with 32- or 64-bit offsets make no difference; floats
+//! count by their bits. Each node of the type tree has two running hashes, so batches stream
+//! through and nothing is allocated after [`Checksum::new`].
 
 use std::fmt::Write as _;
 use std::hash::Hasher as _;

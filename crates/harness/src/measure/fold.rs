@@ -1,14 +1,15 @@
 //! The fold: one cheap sum over every value of a batch, the same code in all lanes.
 //!
-//! Data that nobody reads is no workload, so each lane spends this on each batch. The sum, modulo 2^64, is of
+//! Data that nobody reads is no workload, so each lane spends this on each batch. The sum, modulo
+//! 2^64, is of
 //!
 //! - each fixed-width value, cut in little-endian words of eight bytes, the last padded with zeros;
 //! - each `true`, as 1;
 //! - each byte of each string or binary value, and the square of the value's length;
 //! - the square of each list's length.
 //!
-//! Being a sum of values, it does not depend on where batches end, on what lies under nulls, or on how values are
-//! stored. It notices lost work, not every swap: the checksum is for that.
+//! Being a sum of values, it does not depend on where batches end, on what lies under nulls, or on
+//! how values are stored. It notices lost work, not every swap: the checksum is for that.
 
 use anyhow::Result;
 use arrow_array::{OffsetSizeTrait, RecordBatch};
@@ -60,8 +61,8 @@ impl Fold {
         self.nulls
     }
 
-    /// Bytes that the values are long, a boolean an eighth; no offsets, validity or dictionaries, so that it is the
-    /// same however values are stored.
+    /// Bytes that the values are long, a boolean an eighth; no offsets, validity or dictionaries,
+    /// so that it is the same however values are stored.
     pub(crate) fn value_bytes(&self) -> u64 {
         self.bits.div_ceil(8)
     }
@@ -97,8 +98,8 @@ impl Visitor for Fold {
     }
 
     fn fixed_with_nulls(&mut self, width: usize, values: &[u8], nulls: &NullBuffer) {
-        // Adding all slots in one sweep and taking back those under nulls (or the other way round) costs far less than
-        // a step for every run of valid ones.
+        // Adding all slots in one sweep and taking back those under nulls (or the other way round)
+        // costs far less than a step for every run of valid ones.
         let (null, valid) = (nulls.null_count(), nulls.len() - nulls.null_count());
         self.count(valid, width);
         self.nulls += null as u64;
@@ -188,7 +189,8 @@ fn sum_fixed(width: usize, values: &[u8]) -> u64 {
     }
 }
 
-/// The sum of words of `N` bytes. A loop of a fixed width and without branches, so that it becomes vector code.
+/// The sum of words of `N` bytes. A loop of a fixed width and without branches, so that it becomes
+/// vector code.
 fn sum_words<const N: usize>(values: &[u8], number: impl Fn(&[u8; N]) -> u64) -> u64 {
     values
         .as_chunks()

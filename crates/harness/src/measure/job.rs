@@ -1,6 +1,7 @@
 //! What a worker is told to do: one line of JSON on its standard input.
 //!
-//! Keys travel here and nowhere else. Arguments and the environment of a process are there for others to see.
+//! Keys travel here and nowhere else. Arguments and the environment of a process are there for
+//! others to see.
 
 use std::path::PathBuf;
 

@@ -97,7 +97,8 @@ pub(super) struct Work {
     pub(super) pages: Option<PageFacts>,
 }
 
-/// The largest data page of each column, summed over the columns, in bytes: what buffers of one page per column hold.
+/// The largest data page of each column, summed over the columns, in bytes: what buffers of one
+/// page per column hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PageFacts {
     /// As stored: compressed, and encrypted if so.

@@ -1,4 +1,5 @@
-//! How the workload `write` writes: as the dataset's definition says, or as the file it writes anew was written.
+//! How the workload `write` writes: as the dataset's definition says, or as the file it writes anew
+//! was written.
 
 use std::fs::File;
 
@@ -31,9 +32,9 @@ fn properties_like(job: &Job) -> Result<WriterProperties> {
     properties_of(metadata.metadata(), job.keys.as_ref())
 }
 
-/// Properties that come near those which a file was written with: codec, encoding, dictionary and statistics of each
-/// column, the version of its pages, the rows of a row group. The footer does not tell page sizes and compression
-/// levels; those are the parquet crate's defaults.
+/// Properties that come near those which a file was written with: codec, encoding, dictionary and
+/// statistics of each column, the version of its pages, the rows of a row group. The footer does
+/// not tell page sizes and compression levels; those are the parquet crate's defaults.
 fn properties_of(metadata: &ParquetMetaData, keys: Option<&KeySet>) -> Result<WriterProperties> {
     let mut builder = WriterProperties::builder();
     let rows = metadata
@@ -91,7 +92,8 @@ fn has_v2_pages(column: &ColumnChunkMetaData) -> bool {
         .any(|pages| pages.page_type == PageType::DATA_PAGE_V2)
 }
 
-/// Whether a writer uses the encoding for values only when told to: the others are defaults, or also those of levels.
+/// Whether a writer uses the encoding for values only when told to: the others are defaults, or
+/// also those of levels.
 fn is_chosen(encoding: &Encoding) -> bool {
     matches!(
         encoding,

@@ -1,7 +1,7 @@
 //! The workload `read`: a file's batches by a strategy, each folded and dropped before the next.
 //!
-//! Opening the file and reading its metadata come before the window: they are the same for every strategy. Building the
-//! reader is in it, because buffers may be made there.
+//! Opening the file and reading its metadata come before the window: they are the same for every
+//! strategy. Building the reader is in it, because buffers may be made there.
 
 use std::fs::File;
 

@@ -1,8 +1,8 @@
 //! Walks an array's logical content: what a reader of its values would see, in order.
 //!
-//! It hands contiguous runs of valid values to a [`Visitor`], so that sums and hashes run over slices. It never shows
-//! what lies under a null, at whatever level the null is, nor how a value is stored: dictionaries, views and run ends
-//! are resolved. It allocates nothing.
+//! It hands contiguous runs of valid values to a [`Visitor`], so that sums and hashes run over
+//! slices. It never shows what lies under a null, at whatever level the null is, nor how a value is
+//! stored: dictionaries, views and run ends are resolved. It allocates nothing.
 
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer};
 use arrow_schema::DataType;
 
-/// Receives the content of a node of the type tree and, through [`Visitor::child`], of the nodes below.
+/// Receives the content of a node of the type tree and, through [`Visitor::child`], of the nodes
+/// below.
 pub(super) trait Visitor {
     /// The visitor of this node's child `index`.
     fn child(&mut self, index: usize) -> &mut Self;

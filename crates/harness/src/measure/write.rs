@@ -1,8 +1,10 @@
-//! The workload `write`, control `upstream`: the parquet crate's `ArrowWriter` writes a file's batches anew.
+//! The workload `write`, control `upstream`: the parquet crate's `ArrowWriter` writes a file's
+//! batches anew.
 //!
-//! The batches are decoded and held before the window, so they count as what was there before, and what the allocator
-//! kept of the decoding is there for the writer to use. The output goes to a nameless temporary file, which vanishes with
-//! the process however that ends, and is read back and compared once the window is closed.
+//! The batches are decoded and held before the window, so they count as what was there before, and
+//! what the allocator kept of the decoding is there for the writer to use. The output goes to a
+//! nameless temporary file, which vanishes with the process however that ends, and is read back and
+//! compared once the window is closed.
 
 use std::fs::File;
 use std::path::Path;
@@ -109,7 +111,8 @@ fn write(target: File, input: &Input, properties: WriterProperties) -> Result<()
     Ok(())
 }
 
-/// A file without a name: beside `input` if that folder takes one, so that it lies on the same disk.
+/// A file without a name: beside `input` if that folder takes one, so that it lies on the same
+/// disk.
 fn temporary_file(input: &Path) -> Result<File> {
     let beside = input.parent().map(tempfile::tempfile_in);
     match beside {

@@ -11,7 +11,8 @@ pub(crate) struct Build {
     pub(crate) opt_level: String,
     /// Whether `debug_assert!` is compiled in.
     pub(crate) debug_assertions: bool,
-    /// The git revision, with `-dirty` where the sources differed from it; empty outside a git checkout.
+    /// The git revision, with `-dirty` where the sources differed from it; empty outside a git
+    /// checkout.
     pub(crate) revision: String,
     /// The version of the package.
     pub(crate) package_version: String,

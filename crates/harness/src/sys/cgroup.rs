@@ -1,4 +1,5 @@
-//! The limits that control groups set on this process, versions 1 and 2. Their paths stay here: they can name hosts.
+//! The limits that control groups set on this process, versions 1 and 2. Their paths stay here:
+//! they can name hosts.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,8 @@ impl CgroupLimits {
         Self::of(&groups, &mounts, read)
     }
 
-    /// The limits for a `/proc/self/cgroup` and a `/proc/self/mountinfo`, with the limit files as `read` returns them.
+    /// The limits for a `/proc/self/cgroup` and a `/proc/self/mountinfo`, with the limit files as
+    /// `read` returns them.
     fn of(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>) -> Self {
         let memory_v1 = folders(groups, mounts, Some("memory"));
         let cpu_v1 = folders(groups, mounts, Some("cpu"));
@@ -78,14 +80,15 @@ impl CgroupLimits {
     }
 }
 
-/// The bytes a limit file names; nothing for `max`, or for the huge number that means the same in version 1.
+/// The bytes a limit file names; nothing for `max`, or for the huge number that means the same in
+/// version 1.
 fn limited_bytes(text: &str) -> Option<u64> {
     const UNLIMITED: u64 = 1 << 60;
     text.trim().parse().ok().filter(|&bytes| bytes < UNLIMITED)
 }
 
-/// The folders of the process's group and its parents as far as they are mounted, for a version 1 controller or, with
-/// none, for version 2.
+/// The folders of the process's group and its parents as far as they are mounted, for a version 1
+/// controller or, with none, for version 2.
 fn folders(groups: &str, mounts: &str, controller: Option<&str>) -> Vec<PathBuf> {
     let group = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');

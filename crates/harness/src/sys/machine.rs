@@ -1,5 +1,5 @@
-//! What a memory figure depends on besides the program: CPU, memory, kernel, libc, huge pages, swap, limits.
-//! The host's name is not among it.
+//! What a memory figure depends on besides the program: CPU, memory, kernel, libc, huge pages,
+//! swap, limits. The host's name is not among it.
 
 use std::fs;
 
@@ -40,7 +40,8 @@ pub(crate) struct Thp {
     pub(crate) enabled: String,
     /// The system's `defrag`.
     pub(crate) defrag: String,
-    /// Whether this process is allowed any (`THP_enabled`); an allocator can give that up for the whole process.
+    /// Whether this process is allowed any (`THP_enabled`); an allocator can give that up for the
+    /// whole process.
     pub(crate) process_enabled: Option<bool>,
 }
 
@@ -104,7 +105,8 @@ impl Thp {
         }
     }
 
-    /// The short form of the CSV: the system's `enabled`, or `off` where this process is allowed none.
+    /// The short form of the CSV: the system's `enabled`, or `off` where this process is allowed
+    /// none.
     pub(crate) fn summary(&self) -> &str {
         if self.process_enabled == Some(false) {
             "off"

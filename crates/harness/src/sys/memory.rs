@@ -19,7 +19,8 @@ pub(crate) struct Resident {
     pub(crate) anon_bytes: u64,
     /// The part of it that is pages of files: the binary, its libraries, mapped files (`RssFile`).
     pub(crate) file_bytes: u64,
-    /// Whether transparent huge pages are allowed to this process (`THP_enabled`); older kernels do not say.
+    /// Whether transparent huge pages are allowed to this process (`THP_enabled`); older kernels do
+    /// not say.
     pub(crate) thp_enabled: Option<bool>,
 }
 
@@ -30,7 +31,8 @@ impl Resident {
     ///
     /// `/proc` is not mounted, or its `status` has not the lines that Linux documents.
     pub(crate) fn now() -> io::Result<Self> {
-        // About 1.5 KiB long; the lines wanted stand before those that grow with the number of CPUs.
+        // About 1.5 KiB long; the lines wanted stand before those that grow with the number of
+        // CPUs.
         let mut buffer = [0_u8; 8192];
         let mut file = File::open(STATUS)?;
         let mut filled = 0;
@@ -74,8 +76,8 @@ fn field(status: &[u8], key: &[u8]) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// The kernel refuses or does not have `clear_refs` (some containers and sandboxes). `VmHWM` then still includes what
-/// came before.
+/// The kernel refuses or does not have `clear_refs` (some containers and sandboxes). `VmHWM` then
+/// still includes what came before.
 pub(crate) fn reset_peak() -> io::Result<()> {
     OpenOptions::new()
         .write(true)

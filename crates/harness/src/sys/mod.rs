@@ -1,4 +1,5 @@
-//! What the operating system says of this process and this machine. Reads, and writes only `clear_refs`.
+//! What the operating system says of this process and this machine. Reads, and writes only
+//! `clear_refs`.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(

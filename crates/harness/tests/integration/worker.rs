@@ -217,20 +217,65 @@ fn a_worker_of_another_kind_refuses_the_job() {
         .failure();
 }
 
-#[test]
-fn allocator_variables_are_recorded() {
+#[cfg(not(feature = "snmalloc"))]
+/// A variable of this build's allocator that it takes, the option it sets, and one it cannot take.
+fn variables() -> (
+    (&'static str, &'static str),
+    &'static str,
+    (&'static str, &'static str),
+) {
+    if cfg!(feature = "mimalloc") {
+        (
+            ("MIMALLOC_PURGE_DELAY", "0"),
+            "purge_delay",
+            ("MIMALLOC_PURGE_DELAYS", "0"),
+        )
+    } else if cfg!(feature = "jemalloc") {
+        (
+            ("_RJEM_MALLOC_CONF", "narenas:3"),
+            "opt.narenas",
+            ("_RJEM_MALLOC_CONF", "narena:3"),
+        )
+    } else {
+        (
+            ("MALLOC_ARENA_MAX", "2"),
+            "glibc.malloc.arena_max",
+            // Without the underscore at its end glibc does not see it.
+            ("MALLOC_TOP_PAD", "65536"),
+        )
+    }
+}
+
+#[cfg(not(feature = "snmalloc"))]
+fn run_with((variable, value): (&str, &str)) -> Value {
     let file = File::plain();
     let job = file.job("read", "rss", "pooled");
-    let mut command = alloquet();
-    command.env("MALLOC_ARENA_MAX", "2").env("HOME", "/nowhere");
-    let output = command
+    let output = alloquet()
+        .env(variable, value)
+        .env("HOME", "/nowhere")
         .args(["worker", "--kind", "rss"])
         .write_stdin(job.to_string())
-        .assert()
-        .success();
-    let reply: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
-    assert_eq!(
-        reply["allocator"]["environment"],
-        json!({"MALLOC_ARENA_MAX": "2"})
-    );
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+#[cfg(not(feature = "snmalloc"))]
+fn settings_are_recorded_and_read_back() {
+    let ((variable, value), option, _) = variables();
+    let reply = run_with((variable, value));
+    assert_eq!(reply["allocator"]["environment"], json!({variable: value}));
+    let effective = reply["allocator"]["settings"][option].as_str().unwrap();
+    assert!(value.ends_with(effective), "{effective} for {value}");
+    assert_eq!(reply["outcome"]["flags"], json!([]));
+}
+
+#[test]
+#[cfg(not(feature = "snmalloc"))]
+fn a_setting_that_is_not_taken_fails_the_sample() {
+    let (_, _, misspelt) = variables();
+    let error = run_with(misspelt)["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("did not take its settings: "), "{error}");
+    assert!(error.ends_with("is no setting of it"), "{error}");
 }

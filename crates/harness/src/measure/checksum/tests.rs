@@ -1,4 +1,5 @@
-//! The same content in other batches and other layouts has the same checksum; other content has another.
+//! The same content in other batches and other layouts has the same checksum; other content has
+//! another.
 
 use std::sync::Arc;
 
