@@ -132,7 +132,7 @@ pub struct Sample {
     pub rss_after_bytes: Option<u64>,
     /// The anonymous part of the RSS at the window's end (`RssAnon`), in bytes.
     pub rss_anon_bytes: Option<u64>,
-    /// Peak RSS by the parent's `wait4`, in bytes: a cross-check of `max_rss_bytes`.
+    /// Peak RSS by the parent's `wait4`, in bytes: a cross-check of `process_max_rss_bytes`.
     pub ru_maxrss_bytes: Option<u64>,
     /// Most bytes live in the Rust heap at once within the window, those from before counted.
     pub heap_peak_bytes: Option<u64>,
@@ -190,6 +190,8 @@ pub struct Sample {
     pub largest_stored_pages_bytes: Option<u64>,
     /// Sum over the columns of the largest decompressed page, in bytes.
     pub largest_pages_bytes: Option<u64>,
+    /// Peak RSS of the whole process by its own `VmHWM`, in bytes: what `ru_maxrss_bytes` is held against.
+    pub process_max_rss_bytes: Option<u64>,
 }
 
 impl Sample {
@@ -252,6 +254,7 @@ impl Sample {
             ledger_metadata_bytes: None,
             largest_stored_pages_bytes: None,
             largest_pages_bytes: None,
+            process_max_rss_bytes: None,
         }
     }
 
@@ -357,7 +360,8 @@ mod tests {
             decoded_bytes checksum fold label scale_rows scale_columns flags seed \
             ledger_peak_bytes ledger_fetch_bytes ledger_decrypt_bytes ledger_page_bytes \
             ledger_dictionary_bytes ledger_codec_bytes ledger_output_bytes \
-            ledger_metadata_bytes largest_stored_pages_bytes largest_pages_bytes";
+            ledger_metadata_bytes largest_stored_pages_bytes largest_pages_bytes \
+            process_max_rss_bytes";
         assert_eq!(columns(), expected.split_whitespace().collect::<Vec<_>>());
     }
 

@@ -94,7 +94,7 @@ pub fn verify(samples: &[Sample]) -> Vec<Finding> {
         ),
         (
             Subject::PeakRss,
-            "VmHWM of the window is far from ru_maxrss of the whole process",
+            "VmHWM of the whole process is far from its ru_maxrss",
             peak_rss,
         ),
     ];
@@ -245,7 +245,8 @@ fn heap_repeat(cell: &Cell, samples: &[&Sample]) -> Option<String> {
 
 fn peak_rss(_: &Cell, samples: &[&Sample]) -> Option<String> {
     let peaks = samples.iter();
-    let peaks = peaks.filter_map(|sample| Some((sample.max_rss_bytes?, sample.ru_maxrss_bytes?)));
+    let peaks =
+        peaks.filter_map(|sample| Some((sample.process_max_rss_bytes?, sample.ru_maxrss_bytes?)));
     let (own, parents) = peaks
         .filter(|(own, parents)| peaks_differ(*own, *parents))
         .max_by_key(|(own, parents)| own.abs_diff(*parents))?;
@@ -254,9 +255,9 @@ fn peak_rss(_: &Cell, samples: &[&Sample]) -> Option<String> {
 
 /// Whether `VmHWM` and `ru_maxrss` of one process are further apart than max(8 MiB, 20 %).
 #[must_use]
-pub fn peaks_differ(max_rss_bytes: u64, ru_maxrss_bytes: u64) -> bool {
-    let larger = max_rss_bytes.max(ru_maxrss_bytes);
-    max_rss_bytes.abs_diff(ru_maxrss_bytes) > (8 * 1024 * 1024).max(larger / 5)
+pub fn peaks_differ(own_bytes: u64, ru_maxrss_bytes: u64) -> bool {
+    let larger = own_bytes.max(ru_maxrss_bytes);
+    own_bytes.abs_diff(ru_maxrss_bytes) > (8 * 1024 * 1024).max(larger / 5)
 }
 
 /// The first few cells by name, and how many more there are.
@@ -402,14 +403,14 @@ mod tests {
         assert!(!peaks_differ(400 * MIB, 500 * MIB));
         assert!(peaks_differ(399 * MIB, 500 * MIB));
         let far = Sample {
-            max_rss_bytes: Some(10 * MIB),
+            process_max_rss_bytes: Some(10 * MIB),
             ru_maxrss_bytes: Some(45 * MIB),
             ..sample(Kind::Rss, "pooled")
         };
         assert_eq!(
             texts(&[far]),
             [
-                "VmHWM of the window is far from ru_maxrss of the whole process: pooled on system \
+                "VmHWM of the whole process is far from its ru_maxrss: pooled on system \
                  (10.0 MiB and 45.0 MiB)"
             ]
         );

@@ -223,7 +223,10 @@ fn what_does_not_agree_has_failed_and_does_not_win() {
                 let first = sample.heap_peak_bytes.unwrap_or(0);
                 sample.heap_peak_bytes = Some(first + u64::from(sample.position) * 16);
             }
-            ("retained", Kind::Rss) => sample.ru_maxrss_bytes = Some(1 << 30),
+            ("retained", Kind::Rss) => {
+                sample.process_max_rss_bytes = sample.max_rss_bytes;
+                sample.ru_maxrss_bytes = Some(1 << 30);
+            }
             _ => {}
         }
     }

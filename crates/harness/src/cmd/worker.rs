@@ -12,9 +12,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::allocator;
 use crate::cli::WorkerArgs;
-use crate::measure::{DoneReply, Job, Reply, measure};
+use crate::measure::{DoneReply, Job, Measures, Reply, measure};
 use crate::sys::build::Build;
 use crate::sys::machine::Thp;
+use crate::sys::memory::Resident;
 
 /// Where the last panic was.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -61,6 +62,13 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
         );
     }
     let mut outcome = measure(&job)?;
+    if let Measures::Rss(rss) = &mut outcome.measures {
+        // Verifying what was written comes after the window, and counts in the parent's `ru_maxrss`.
+        let peak = Resident::now()
+            .context("cannot read /proc/self/status")?
+            .peak_bytes;
+        rss.process_max_rss_bytes = rss.process_max_rss_bytes.max(peak);
+    }
     outcome.flags.extend(
         check
             .unread

@@ -16,7 +16,7 @@ use alloquet_report::sample::Workload;
 use anyhow::Result;
 
 pub(crate) use self::job::{DatasetSource, Job};
-pub(crate) use self::outcome::{DoneReply, LedgerFacts, Outcome, Reply};
+pub(crate) use self::outcome::{DoneReply, Outcome, Reply};
 pub(crate) use self::window::{HeapMeasures, Measures, RssMeasures};
 
 /// Does the job's work and measures it.

@@ -71,6 +71,8 @@ pub(crate) struct RssMeasures {
     pub(crate) rss_file_bytes: u64,
     /// Resident bytes right after everything the work made was dropped.
     pub(crate) rss_after_bytes: u64,
+    /// `VmHWM` over all phases so far: before the window, in it, and after what the work made was dropped.
+    pub(crate) process_max_rss_bytes: u64,
     /// Page faults of the window that needed no reading.
     pub(crate) minor_faults: u64,
     /// Page faults of the window that waited for a device.
@@ -150,6 +152,7 @@ impl Window {
                 rss_anon_bytes: resident.anon_bytes,
                 rss_file_bytes: resident.file_bytes,
                 rss_after_bytes: 0,
+                process_max_rss_bytes: resident.peak_bytes.max(self.resident_before.peak_bytes),
                 minor_faults: usage.minor_faults,
                 major_faults: usage.major_faults,
             }),

@@ -1,7 +1,7 @@
 //! From a worker's reply to the row of the CSV.
 
 use alloquet_report::sample::Sample;
-use alloquet_report::verify::peaks_differ;
+use alloquet_report::verify::{RU_MAXRSS_DIFFERS, peaks_differ};
 
 use super::binary::Binary;
 use super::worker::Taken;
@@ -60,10 +60,10 @@ pub(super) fn row(
         ..named
     };
     fill(&mut sample, done.outcome);
-    if let (Some(own), Some(waited)) = (sample.max_rss_bytes, taken.ru_maxrss_bytes) {
+    if let (Some(own), Some(waited)) = (sample.process_max_rss_bytes, taken.ru_maxrss_bytes) {
         sample.ru_maxrss_bytes = Some(waited);
         if peaks_differ(own, waited) {
-            flag(&mut sample, "ru_maxrss-differs");
+            flag(&mut sample, RU_MAXRSS_DIFFERS);
         }
     }
     sample
@@ -111,6 +111,7 @@ fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
     sample.rss_before_bytes = Some(rss.rss_before_bytes);
     sample.rss_after_bytes = Some(rss.rss_after_bytes);
     sample.rss_anon_bytes = Some(rss.rss_anon_bytes);
+    sample.process_max_rss_bytes = Some(rss.process_max_rss_bytes);
     sample.minor_faults = Some(rss.minor_faults);
     sample.major_faults = Some(rss.major_faults);
 }
