@@ -96,8 +96,11 @@ mod tests {
         .unwrap();
         assert_eq!(keys.footer_key().bytes(), b"0123456789012345");
         assert_eq!(keys.aad_prefix(), Some(&b"tester"[..]));
-        assert_eq!(keys.key_of_column("a.b").bytes(), b"1234567890123450");
-        assert_eq!(keys.key_of_column("other").bytes(), b"0123456789012345");
+        let columns: Vec<_> = keys
+            .column_keys()
+            .map(|(column, key)| (column, key.bytes()))
+            .collect();
+        assert_eq!(columns, [("a.b", &b"1234567890123450"[..])]);
     }
 
     #[test]

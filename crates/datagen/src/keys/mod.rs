@@ -186,11 +186,6 @@ impl KeySet {
             .map(|(name, key)| (name.as_str(), key))
     }
 
-    /// The key that a column's pages are encrypted with.
-    pub(crate) fn key_of_column(&self, column: &str) -> &Key {
-        self.column_keys.get(column).unwrap_or(&self.footer_key)
-    }
-
     /// The AAD prefix, where there is one.
     #[must_use]
     pub fn aad_prefix(&self) -> Option<&[u8]> {

@@ -2,7 +2,7 @@
 
 use alloquet_datagen::{Scale, Spread, generate};
 
-use crate::support::project;
+use crate::support::{project, with};
 
 #[test]
 fn pages_of_wide_float_have_one_mebibyte_exactly() {
@@ -47,6 +47,33 @@ fn encryption_adds_its_framing_to_each_stored_page() {
         assert_eq!(
             plain.largest_stored_page_bytes + 32,
             encrypted.largest_stored_page_bytes
+        );
+    }
+}
+
+#[test]
+fn pages_of_lists_are_counted_in_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    for version in [1, 2] {
+        let dataset = with(
+            &format!(
+                "row_groups = 1\nrows_per_row_group = 3_000\npage_bytes = 1_048_576\npage_row_limit = 700\ndata_page_version = {version}\ncompression = 'none'"
+            ),
+            "[[columns]]\nname = 'l'\ntype = 'int32'\nlist = { min_items = 2, max_items = 4 }\n",
+        );
+        let pages = generate(&dataset, folder.path(), &())
+            .unwrap()
+            .report
+            .data_pages;
+        assert_eq!(pages.count, 5, "version {version}");
+        assert_eq!(
+            pages.rows,
+            Spread {
+                min: 200,
+                median: 700,
+                max: 700
+            },
+            "version {version}"
         );
     }
 }
