@@ -3,5 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod env;
+mod project;
+mod read;
+mod run;
 mod support;
 mod worker;
