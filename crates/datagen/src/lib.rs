@@ -3,7 +3,9 @@
 //! The same definition gives the same bytes on every machine (but for the nonces
 //! of encryption). Files are written by the parquet crate, column after column, so
 //! that generating a file of any size needs little memory; what was achieved
-//! (page sizes above all) is read from the finished file, not assumed.
+//! (page sizes above all) is read from the finished file, not assumed. For that
+//! alone `alloquet-core` is used, which reads the page headers: no file is
+//! written by the code that is measured with it.
 //!
 //! ```
 //! use alloquet_datagen::{Dataset, Scale, generate};

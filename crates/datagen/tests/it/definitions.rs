@@ -1,16 +1,10 @@
 //! The definitions that come with the project, and what bad ones are told.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use alloquet_datagen::{Dataset, Error, Scale};
 
-fn datasets() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-data/datasets")
-}
-
-fn load(name: &str) -> Dataset {
-    Dataset::load(&datasets().join(format!("{name}.toml"))).unwrap()
-}
+use crate::support::{datasets, project, scaled};
 
 #[test]
 fn every_definition_of_the_project_loads() {
@@ -47,7 +41,7 @@ fn the_wide_ones_have_the_shape_of_gh_46971() {
         "wide-float-encrypted-optional",
         "int32-nulls-delta",
     ] {
-        let dataset = load(name);
+        let dataset = project(name);
         assert_eq!(dataset.column_count(), 453, "{name}");
         assert_eq!(dataset.rows(), 2 << 20, "{name}");
         assert_eq!(dataset.is_encrypted(), name.contains("encrypted"), "{name}");
@@ -58,31 +52,21 @@ fn the_wide_ones_have_the_shape_of_gh_46971() {
 fn required_and_encrypted_variants_hold_the_same_values() {
     // Streams are seeded by definition seed and column name.
     assert_eq!(
-        load("wide-float").seed(),
-        load("wide-float-encrypted").seed()
+        project("wide-float").seed(),
+        project("wide-float-encrypted").seed()
     );
     assert_eq!(
-        load("wide-float").schema(),
-        load("wide-float-encrypted").schema()
+        project("wide-float").schema(),
+        project("wide-float-encrypted").schema()
     );
 }
 
 #[test]
 fn scaling_keeps_at_least_one_of_everything() {
-    let tiny = load("wide-float")
-        .scaled(&Scale {
-            rows: 1e-9,
-            columns: 1e-9,
-        })
-        .unwrap();
+    let tiny = scaled("wide-float", 1e-9, 1e-9);
     assert_eq!(tiny.column_count(), 3);
     assert_eq!(tiny.layout().rows_per_row_group, 1);
-    let half = load("wide-float")
-        .scaled(&Scale {
-            rows: 0.25,
-            columns: 0.5,
-        })
-        .unwrap();
+    let half = scaled("wide-float", 0.25, 0.5);
     assert_eq!(half.column_count(), 226 + 1 + 1);
     assert_eq!(half.layout().rows_per_row_group, 262_144);
 }
@@ -95,7 +79,7 @@ fn a_scale_outside_0_to_1_is_refused() {
             columns: 1.0,
         };
         assert!(matches!(
-            load("wide-float").scaled(&scale),
+            project("wide-float").scaled(&scale),
             Err(Error::Scale { what: "rows", .. })
         ));
     }
@@ -111,13 +95,8 @@ fn the_file_name_changes_with_what_bears_on_the_bytes_only() {
     assert_ne!(base, name(&text.replace("seed = 46971", "seed = 1")));
     assert_ne!(base, name(&text.replace("snappy\"\n", "zstd\"\n")));
     assert_ne!(base, name(&text.replace("count = 451", "count = 450")));
-    let scaled = load("wide-float")
-        .scaled(&Scale {
-            rows: 0.5,
-            columns: 1.0,
-        })
-        .unwrap();
-    assert_ne!(load("wide-float").file_name(), scaled.file_name());
+    let scaled = scaled("wide-float", 0.5, 1.0);
+    assert_ne!(project("wide-float").file_name(), scaled.file_name());
 }
 
 /// A definition with one column, which ends in `rest`.
@@ -329,7 +308,7 @@ fn no_error_repeats_a_key() {
 
 #[test]
 fn debug_of_a_dataset_shows_no_key() {
-    let text = format!("{:?}", load("wide-float-encrypted"));
+    let text = format!("{:?}", project("wide-float-encrypted"));
     assert!(
         text.contains("inline, 16 bytes") && !text.contains("012345"),
         "{text}"

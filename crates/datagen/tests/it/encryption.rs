@@ -2,19 +2,15 @@
 
 use std::fs;
 
-use alloquet_datagen::{Dataset, Scale, generate};
+use alloquet_datagen::{Dataset, generate};
 
-use crate::support::{project, read, with};
+use crate::support::{read, scaled, with};
 
 #[test]
 fn encrypted_optional_and_plain_files_hold_the_same_values() {
     let folder = tempfile::tempdir().unwrap();
-    let scale = Scale {
-        rows: 0.01,
-        columns: 0.01,
-    };
     let values = |name: &str| {
-        let dataset = project(name).scaled(&scale).unwrap();
+        let dataset = scaled(name, 0.01, 0.01);
         let generated = generate(&dataset, folder.path(), &()).unwrap();
         read(&dataset, &generated)
             .iter()

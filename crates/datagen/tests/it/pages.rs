@@ -1,19 +1,14 @@
 //! The page sizes that files turn out to have.
 
-use alloquet_datagen::{Scale, Spread, generate};
+use alloquet_datagen::{Spread, generate};
 
-use crate::support::{project, with};
+use crate::support::{scaled, with};
 
 #[test]
 fn pages_of_wide_float_have_one_mebibyte_exactly() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["wide-float", "wide-float-encrypted"] {
-        let dataset = project(name)
-            .scaled(&Scale {
-                rows: 0.5,
-                columns: 0.004,
-            })
-            .unwrap();
+        let dataset = scaled(name, 0.5, 0.004);
         let report = generate(&dataset, folder.path(), &()).unwrap().report;
         assert_eq!(report.columns, 4, "{name}");
         assert_eq!(report.data_pages.count, 4 * 2 * 2, "{name}");
@@ -32,12 +27,7 @@ fn pages_of_wide_float_have_one_mebibyte_exactly() {
 fn encryption_adds_its_framing_to_each_stored_page() {
     let folder = tempfile::tempdir().unwrap();
     let stored = |name: &str| {
-        let dataset = project(name)
-            .scaled(&Scale {
-                rows: 0.1,
-                columns: 0.01,
-            })
-            .unwrap();
+        let dataset = scaled(name, 0.1, 0.01);
         generate(&dataset, folder.path(), &()).unwrap().report
     };
     let (plain, encrypted) = (stored("wide-float"), stored("wide-float-encrypted"));

@@ -1,16 +1,24 @@
 //! What the tests share: definitions, reading a file back, listing a folder.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use alloquet_datagen::{Dataset, Generated};
+use alloquet_datagen::{Dataset, Generated, Scale};
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use tempfile::TempDir;
 
+/// The folder of the project's definitions.
+pub(crate) fn datasets() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-data/datasets")
+}
+
 pub(crate) fn project(name: &str) -> Dataset {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-data/datasets");
-    Dataset::load(&folder.join(format!("{name}.toml"))).unwrap()
+    Dataset::load(&datasets().join(format!("{name}.toml"))).unwrap()
+}
+
+pub(crate) fn scaled(name: &str, rows: f64, columns: f64) -> Dataset {
+    project(name).scaled(&Scale { rows, columns }).unwrap()
 }
 
 pub(crate) fn with(file: &str, rest: &str) -> Dataset {

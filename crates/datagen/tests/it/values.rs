@@ -2,22 +2,17 @@
 
 use std::collections::HashSet;
 
-use alloquet_datagen::{Scale, generate};
+use alloquet_datagen::generate;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int32Type};
 use arrow_array::{Array, RecordBatch};
 
-use crate::support::{kitchen_sink, project, read, with};
+use crate::support::{kitchen_sink, read, scaled, with};
 
 #[test]
 fn floats_are_finite_and_do_not_compress() {
     let folder = tempfile::tempdir().unwrap();
-    let dataset = project("wide-float")
-        .scaled(&Scale {
-            rows: 0.05,
-            columns: 0.001,
-        })
-        .unwrap();
+    let dataset = scaled("wide-float", 0.05, 0.001);
     let generated = generate(&dataset, folder.path(), &()).unwrap();
     for batch in read(&dataset, &generated) {
         let floats = batch.column(0).as_primitive::<Float32Type>();
@@ -38,12 +33,7 @@ fn floats_are_finite_and_do_not_compress() {
 #[test]
 fn ids_count_rows_of_the_whole_file() {
     let folder = tempfile::tempdir().unwrap();
-    let dataset = project("wide-float")
-        .scaled(&Scale {
-            rows: 0.01,
-            columns: 0.001,
-        })
-        .unwrap();
+    let dataset = scaled("wide-float", 0.01, 0.001);
     let generated = generate(&dataset, folder.path(), &()).unwrap();
     let mut expected = 0;
     for batch in read(&dataset, &generated) {
@@ -58,12 +48,7 @@ fn ids_count_rows_of_the_whole_file() {
 #[test]
 fn a_fifth_of_int32_nulls_delta_is_null() {
     let folder = tempfile::tempdir().unwrap();
-    let dataset = project("int32-nulls-delta")
-        .scaled(&Scale {
-            rows: 0.1,
-            columns: 0.01,
-        })
-        .unwrap();
+    let dataset = scaled("int32-nulls-delta", 0.1, 0.01);
     let generated = generate(&dataset, folder.path(), &()).unwrap();
     let (mut rows, mut nulls) = (0, 0);
     for batch in read(&dataset, &generated) {
@@ -81,12 +66,7 @@ fn a_fifth_of_int32_nulls_delta_is_null() {
 #[test]
 fn small_dictionaries_have_three_values_in_every_row_group() {
     let folder = tempfile::tempdir().unwrap();
-    let dataset = project("small-dictionaries")
-        .scaled(&Scale {
-            rows: 0.02,
-            columns: 0.02,
-        })
-        .unwrap();
+    let dataset = scaled("small-dictionaries", 0.02, 0.02);
     let generated = generate(&dataset, folder.path(), &()).unwrap();
     for column in 0..2 {
         let mut seen = HashSet::new();
@@ -109,12 +89,7 @@ fn small_dictionaries_have_three_values_in_every_row_group() {
 #[test]
 fn delta_strings_begin_as_they_say() {
     let folder = tempfile::tempdir().unwrap();
-    let dataset = project("delta-strings")
-        .scaled(&Scale {
-            rows: 0.05,
-            columns: 0.1,
-        })
-        .unwrap();
+    let dataset = scaled("delta-strings", 0.05, 0.1);
     let generated = generate(&dataset, folder.path(), &()).unwrap();
     let batches = read(&dataset, &generated);
     let common = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
