@@ -65,9 +65,9 @@ fn revision(root: &Path) -> String {
     if revision.is_empty() {
         return revision;
     }
-    // A commit moves the branch that `HEAD` names, or `HEAD` itself.
+    // A commit moves the branch that `HEAD` names, or `HEAD` itself, and is noted in its log.
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
-    for name in ["HEAD", branch.as_str(), "packed-refs"] {
+    for name in ["HEAD", branch.as_str(), "packed-refs", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", name]);
         if !name.is_empty() && !path.is_empty() {
             watch(&root.join(path));

@@ -1,14 +1,15 @@
-//! The hidden command `worker`: takes one sample in this process and says how it went on one line of JSON.
+//! The hidden command `worker`: takes one sample in this process and says how it went on one line
+//! of JSON.
 //!
-//! The job comes on standard input. Whatever goes wrong short of a signal, a panic included, becomes a reply with the
-//! reason and a non-zero exit, so that the parent can make a row of it.
+//! The job comes on standard input. Whatever goes wrong short of a signal, a panic included,
+//! becomes a reply with the reason and a non-zero exit, so that the parent can make a row of it.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::allocator;
 use crate::cli::WorkerArgs;
@@ -22,20 +23,7 @@ static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs the command.
 pub(crate) fn run(args: &WorkerArgs) -> ExitCode {
-    set_hook(Box::new(note_panic));
-    let result = catch_unwind(AssertUnwindSafe(|| take_sample(args)));
-    let reply = match result {
-        Ok(Ok(done)) => Reply::Done(Box::new(done)),
-        Ok(Err(error)) => Reply::Failed {
-            error: one_line(&format!("{error:#}")),
-        },
-        Err(_) => {
-            let place = PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
-            Reply::Failed {
-                error: format!("the worker panicked {}", place.unwrap_or_default()),
-            }
-        }
-    };
+    let reply = reply_of(|| take_sample(args));
     let failed = matches!(reply, Reply::Failed { .. });
     match print(&reply) {
         Ok(()) if !failed => ExitCode::SUCCESS,
@@ -43,9 +31,25 @@ pub(crate) fn run(args: &WorkerArgs) -> ExitCode {
     }
 }
 
+/// The reply that `work` makes, whether it ends well, with an error or in a panic.
+fn reply_of(work: impl FnOnce() -> Result<DoneReply>) -> Reply {
+    set_hook(Box::new(note_panic));
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(done)) => Reply::Done(Box::new(done)),
+        Ok(Err(error)) => Reply::Failed {
+            error: format!("{error:#}").replace(['\r', '\n'], " "),
+        },
+        Err(_) => {
+            let place = PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+            Reply::Failed {
+                error: format!("the worker panicked {}", place.unwrap_or_default()),
+            }
+        }
+    }
+}
+
 fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
-    let job: Job = serde_json::from_reader(io::stdin().lock())
-        .context("the job on standard input is not valid")?;
+    let job = read_job(io::stdin().lock())?;
     ensure!(
         job.kind == args.kind.into(),
         "the job is of kind {}, the worker was started with another",
@@ -53,7 +57,7 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
     );
 
     let allocator = allocator::facts();
-    let mut check = allocator::check_settings(&allocator);
+    let check = allocator::check_settings(&allocator);
     if !check.refused.is_empty() {
         bail!(
             "{} did not take its settings: {}",
@@ -63,7 +67,8 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
     }
     let mut outcome = measure(&job)?;
     if let Measures::Rss(rss) = &mut outcome.measures {
-        // Verifying what was written comes after the window, and counts in the parent's `ru_maxrss`.
+        // Verifying what was written comes after the window, and counts in the parent's
+        // `ru_maxrss`.
         let peak = Resident::now()
             .context("cannot read /proc/self/status")?
             .peak_bytes;
@@ -72,7 +77,7 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
     outcome.flags.extend(
         check
             .unread
-            .drain(..)
+            .iter()
             .map(|name| format!("{name} cannot be read back from {}", allocator.name)),
     );
     Ok(DoneReply {
@@ -83,7 +88,19 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
     })
 }
 
-/// Notes where a panic was, and what it says if that is a literal: a formatted message can hold anything, keys too.
+/// Reads the job. An error says where it is wrong, not how: that could quote a key.
+fn read_job(input: impl Read) -> Result<Job> {
+    serde_json::from_reader(input).map_err(|error| {
+        anyhow!(
+            "the job on standard input is not valid at line {}, column {}",
+            error.line(),
+            error.column()
+        )
+    })
+}
+
+/// Notes where a panic was, and what it says if that is a literal: a formatted message can hold
+/// anything, keys too.
 fn note_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     let message = info
@@ -94,12 +111,69 @@ fn note_panic(info: &PanicHookInfo<'_>) {
     *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(format!("at {place}{message}"));
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn print(reply: &Reply) -> io::Result<()> {
     let mut line = serde_json::to_string(reply)?;
     line.push('\n');
     io::stdout().lock().write_all(line.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::take_hook;
+    use std::sync::MutexGuard;
+
+    use super::*;
+
+    /// The hook is the process's: one test at a time.
+    static HOOK: Mutex<()> = Mutex::new(());
+
+    fn hook() -> MutexGuard<'static, ()> {
+        HOOK.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn error_of(work: impl FnOnce() -> Result<DoneReply>) -> String {
+        let reply = reply_of(work);
+        drop(take_hook());
+        match reply {
+            Reply::Failed { error } => error,
+            Reply::Done(_) => panic!("the work failed"),
+        }
+    }
+
+    #[test]
+    fn a_panic_is_a_reply_that_says_where() {
+        let _hook = hook();
+        let error = error_of(|| panic!("a literal"));
+        assert!(
+            error.starts_with("the worker panicked at crates/harness/src/cmd/worker.rs:"),
+            "{error}"
+        );
+        assert!(error.ends_with(": a literal"), "{error}");
+    }
+
+    #[test]
+    fn what_a_panic_formats_is_not_repeated() {
+        let _hook = hook();
+        let key = "0123456789012345";
+        let error = error_of(|| panic!("a key: {key}"));
+        assert!(error.starts_with("the worker panicked at "), "{error}");
+        assert!(!error.contains(key), "{error}");
+    }
+
+    #[test]
+    fn an_error_is_one_line() {
+        let _hook = hook();
+        let error = error_of(|| bail!("two\nlines"));
+        assert_eq!(error, "two lines");
+    }
+
+    #[test]
+    fn an_invalid_job_is_not_repeated() {
+        let job = r#"{"workload": "read", "keys": "0123456789012345"}"#;
+        let error = read_job(job.as_bytes()).unwrap_err();
+        assert_eq!(
+            format!("{error:#}"),
+            "the job on standard input is not valid at line 1, column 47"
+        );
+    }
 }

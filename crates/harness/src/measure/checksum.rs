@@ -217,4 +217,4 @@ impl Visitor for Node {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

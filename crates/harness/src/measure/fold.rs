@@ -232,7 +232,6 @@ fn sum_bytes(bytes: &[u8]) -> u64 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::builder::{Int32Builder, ListBuilder};
     use arrow_array::types::Int32Type;
     use arrow_array::{
         ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DictionaryArray,
@@ -242,6 +241,7 @@ mod tests {
     use arrow_buffer::{OffsetBuffer, ScalarBuffer};
     use arrow_schema::{DataType, Field};
 
+    use super::super::checksum::tests::everything;
     use super::*;
 
     fn fold(array: ArrayRef) -> Fold {
@@ -375,20 +375,16 @@ mod tests {
 
     #[test]
     fn batches_of_any_size_fold_alike() {
-        let mut lists = ListBuilder::new(Int32Builder::new());
-        for row in 0..100 {
-            lists.append_option(
-                (row % 7 != 0).then(|| (0..row % 5).map(|item| (item != 2).then_some(item))),
-            );
-        }
-        let batch =
-            RecordBatch::try_from_iter([("a", Arc::new(lists.finish()) as ArrayRef)]).unwrap();
+        let batch = everything();
         let mut whole = Fold::default();
         whole.add(&batch).unwrap();
-        let mut split = Fold::default();
-        for start in (0..100).step_by(9) {
-            split.add(&batch.slice(start, 9.min(100 - start))).unwrap();
+        for rows in [1, 3, 8, 64, 99] {
+            let mut split = Fold::default();
+            for start in (0..batch.num_rows()).step_by(rows) {
+                let rows = rows.min(batch.num_rows() - start);
+                split.add(&batch.slice(start, rows)).unwrap();
+            }
+            assert_eq!(whole, split, "{rows} rows a batch");
         }
-        assert_eq!(whole, split);
     }
 }

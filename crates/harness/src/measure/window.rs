@@ -1,7 +1,9 @@
-//! The measured window: what is read before the work, right after it, and after everything was dropped.
+//! The measured window: what is read before the work, right after it, and after everything was
+//! dropped.
 //!
-//! Inside the window nothing of this module runs. A `heap` sample reads the counters alone and an `rss` sample the
-//! operating system's figures alone: counting slows the work, so its times and faults would be wrong.
+//! Inside the window nothing of this module runs. A `heap` sample reads the counters alone and an
+//! `rss` sample the operating system's figures alone: counting slows the work, so its times and
+//! faults would be wrong.
 
 use std::time::{Duration, Instant};
 
@@ -71,7 +73,8 @@ pub(crate) struct RssMeasures {
     pub(crate) rss_file_bytes: u64,
     /// Resident bytes right after everything the work made was dropped.
     pub(crate) rss_after_bytes: u64,
-    /// `VmHWM` over all phases so far: before the window, in it, and after what the work made was dropped.
+    /// `VmHWM` over all phases so far: before the window, in it, and after what the work made was
+    /// dropped.
     pub(crate) process_max_rss_bytes: u64,
     /// Page faults of the window that needed no reading.
     pub(crate) minor_faults: u64,
@@ -90,7 +93,8 @@ impl Window {
     ///
     /// # Errors
     ///
-    /// `/proc` or `getrusage` cannot be read, or a `heap` window is opened in a process that does not count.
+    /// `/proc` or `getrusage` cannot be read, or a `heap` window is opened in a process that does
+    /// not count.
     pub(crate) fn open(kind: Kind) -> Result<Self> {
         anyhow::ensure!(
             kind != Kind::Heap || allocator::is_counting(),

@@ -199,7 +199,7 @@ fn a_job_that_is_none_is_an_error_on_one_line() {
             .failure();
         let stdout = String::from_utf8_lossy(&output.get_output().stdout);
         assert!(
-            stdout.starts_with("{\"error\":\"the job on standard input is not valid: "),
+            stdout.starts_with("{\"error\":\"the job on standard input is not valid at line "),
             "{stdout}"
         );
         assert_eq!(stdout.lines().count(), 1);

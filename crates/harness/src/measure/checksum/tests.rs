@@ -41,7 +41,7 @@ fn offsets(offsets: &[i32]) -> OffsetBuffer<i32> {
 }
 
 /// A column of every kind, 100 rows, with nulls at every level.
-fn everything() -> RecordBatch {
+pub(in crate::measure) fn everything() -> RecordBatch {
     const ROWS: i32 = 100;
     let valid = |row: &i32| row % 7 != 0;
     let ints = Int32Array::from_iter((0..ROWS).map(|row| valid(&row).then_some(row)));
