@@ -31,7 +31,7 @@ pub(super) fn version() -> Version {
     }
 }
 
-/// The tunables of glibc's malloc; 0 stands for one that is not set.
+/// The tunables of glibc's malloc. Its listing does not tell one that is not set from 0.
 ///
 /// malloc cannot be asked. The loader of this process can (glibc 2.33 and later): run by itself,
 /// with the same environment, it lists the values that malloc will see.
@@ -68,7 +68,7 @@ fn parse_tunables(listing: &str) -> Settings {
         let (name, rest) = line.split_once(": ")?;
         let value = number(rest.split(' ').next()?)?;
         name.starts_with("glibc.malloc.")
-            .then(|| (name.to_owned(), value.to_string()))
+            .then(|| (name.to_owned(), written(value)))
     };
     listing.lines().filter_map(tunable).collect()
 }
@@ -80,10 +80,16 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
+fn written(value: u64) -> String {
+    match value {
+        0 => "0 or not set".to_owned(),
+        value => value.to_string(),
+    }
+}
+
 /// What the environment asks for, in the terms of [`read_settings`].
 pub(super) fn asked_settings(environment: &Settings) -> Settings {
-    let plain =
-        |value: &str| number(value).map_or_else(|| value.to_owned(), |value| value.to_string());
+    let plain = |value: &str| number(value).map_or_else(|| value.to_owned(), written);
     let mut asked = Settings::new();
     for (variable, value) in environment {
         // `MALLOC_CONF` is jemalloc's, where that was built to take the names of libc.
@@ -126,7 +132,7 @@ mod tests {
             glibc.malloc.mmap_threshold: 0x20000 (min: 0x0, max: 0xffffffffffffffff)\n";
         let expected = [
             ("glibc.malloc.mmap_threshold", "131072"),
-            ("glibc.malloc.perturb", "0"),
+            ("glibc.malloc.perturb", "0 or not set"),
         ];
         assert_eq!(parse_tunables(listing), settings(expected));
     }
@@ -140,6 +146,7 @@ mod tests {
             ),
             ("MALLOC_ARENA_MAX", "2"),
             ("MALLOC_CONF", "thp:always"),
+            ("MALLOC_TOP_PAD_", "0"),
             ("MALLOC_MMAP_THRESHOLD", "4096"),
             ("MALLOC_TRIM_THRESHOLD_", "0x10"),
             ("MIMALLOC_ALLOW_THP", "0"),
@@ -148,6 +155,7 @@ mod tests {
             ("MALLOC_MMAP_THRESHOLD", "4096"),
             ("glibc.malloc.arena_max", "3"),
             ("glibc.malloc.hugetlb", "1"),
+            ("glibc.malloc.top_pad", "0 or not set"),
             ("glibc.malloc.trim_threshold", "16"),
         ];
         assert_eq!(asked, settings(expected));
