@@ -4,7 +4,7 @@ use std::path::Path;
 
 use alloquet_core::ReadStrategy;
 use alloquet_report::sample::Workload;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
 
 use super::{Input, Plan, Work};
@@ -97,7 +97,17 @@ impl Matrix {
                 }
             )
         })?;
-        toml::from_str(&text).with_context(|| format!("{} is not a matrix", path.display()))
+        toml::from_str(&text).map_err(|error| {
+            // One line: toml's own text draws the place over several.
+            let line = error
+                .span()
+                .map_or(0, |span| text[..span.start].lines().count().max(1));
+            anyhow!(
+                "{}, line {line}: {}",
+                path.display(),
+                error.message().replace('\n', ", ")
+            )
+        })
     }
 
     /// The plan of the matrix, checked.

@@ -30,17 +30,29 @@ fn every_strategy_is_measured_and_the_answer_given() {
     );
     assert!(!project.path("results").exists(), "it only prints");
 
-    let csv = read(&project, &file, &["--format", "csv", "--strategy", "temp-both,codec=shared"]);
+    let csv = read(
+        &project,
+        &file,
+        &["--format", "csv", "--strategy", "temp-both,codec=shared"],
+    );
     let output = { csv }.assert().success();
     let found = rows(&String::from_utf8(output.get_output().stdout.clone()).unwrap());
     assert_eq!(found.len(), 3);
-    assert!(found.iter().all(|row| row["status"] == "ok" && row["matrix"] == "read"));
+    assert!(
+        found
+            .iter()
+            .all(|row| row["status"] == "ok" && row["matrix"] == "read")
+    );
 
-    let output = read(&project, &file, &["--format", "json"]).assert().success();
+    let output = read(&project, &file, &["--format", "json"])
+        .assert()
+        .success();
     let json: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
     assert!(json["runs"].is_array(), "{json}");
 
-    read(&project, &file, &["--results", "mine"]).assert().success();
+    read(&project, &file, &["--results", "mine"])
+        .assert()
+        .success();
     assert_eq!(project.rows("mine/read.csv").len(), 15);
 }
 
@@ -50,7 +62,9 @@ fn keys_come_from_a_file_or_a_variable() {
     let file = generated(&project, "wide");
     let keys = format!("footer_key = \"text:{KEY}\"\n");
     let key_file = project.write("keys.toml", &keys).display().to_string();
-    read(&project, &file, &["--key-file", &key_file]).assert().success();
+    read(&project, &file, &["--key-file", &key_file])
+        .assert()
+        .success();
     read(&project, &file, &[])
         .env("ALLOQUET_KEYS", &keys)
         .assert()
@@ -67,15 +81,22 @@ fn a_key_that_does_not_fit_is_said_and_never_shown() {
     let file = generated(&project, "wide");
     for (keys, said) in [
         ("footer_key = \"text:another-secret!!\"\n", "footer key"),
-        ("footer_key = \"text:too-short-secret-that-is-odd\"\n", "key"),
+        (
+            "footer_key = \"text:too-short-secret-that-is-odd\"\n",
+            "key",
+        ),
         ("footer_key = \"another-secret!!\"\n", "text:"),
         ("fotter_key = \"text:another-secret!!\"\n", "fotter_key"),
         ("another-secret!!", "keys.toml"),
     ] {
         let key_file = project.write("keys.toml", keys).display().to_string();
-        let output = read(&project, &file, &["--key-file", &key_file, "--results", "results"])
-            .assert()
-            .failure();
+        let output = read(
+            &project,
+            &file,
+            &["--key-file", &key_file, "--results", "results"],
+        )
+        .assert()
+        .failure();
         let output = output.get_output();
         let text = [&output.stdout[..], &output.stderr[..]].concat();
         let text = String::from_utf8(text).unwrap();
@@ -84,7 +105,11 @@ fn a_key_that_does_not_fit_is_said_and_never_shown() {
         assert!(!text.contains("panicked"), "{text}");
     }
     for (path, bytes) in contents(&project.path("results")) {
-        assert!(!String::from_utf8_lossy(&bytes).contains("secret"), "{}", path.display());
+        assert!(
+            !String::from_utf8_lossy(&bytes).contains("secret"),
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -118,7 +143,10 @@ fn options_that_make_no_sense_are_refused() {
     let file = generated(&project, "plain");
     for (arguments, said) in [
         (&["--strategy", "poled"][..], "'poled'"),
-        (&["--strategy", "pooled,page=heap"], "temporary, retained, pooled"),
+        (
+            &["--strategy", "pooled,page=heap"],
+            "temporary, retained, pooled",
+        ),
         (&["--strategy", "pooled", "--strategy", "pooled"], "twice"),
         (&["--key-file", "nowhere.toml"], "nowhere.toml"),
         (&["--reps", "0"], "--reps"),

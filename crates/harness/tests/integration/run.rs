@@ -20,7 +20,11 @@ fn a_matrix_is_measured_appended_and_shown() {
     let project = Project::new();
     let shown = project.alloquet(&["run", "test"]).assert().success();
     shown
-        .stdout(contains("read wide").and(contains("read plain")).and(contains("write plain")))
+        .stdout(
+            contains("read wide")
+                .and(contains("read plain"))
+                .and(contains("write plain")),
+        )
         .stderr(contains(CSV));
     let rows = project.rows(CSV);
     assert_eq!(rows.len(), SAMPLES);
@@ -31,7 +35,11 @@ fn a_matrix_is_measured_appended_and_shown() {
     project.alloquet(&["run", "test"]).assert().success();
     let after = std::fs::read_to_string(project.path(CSV)).unwrap();
     assert!(after.starts_with(&before));
-    let runs: BTreeSet<String> = project.rows(CSV).iter().map(|r| text(r, "run_id")).collect();
+    let runs: BTreeSet<String> = project
+        .rows(CSV)
+        .iter()
+        .map(|r| text(r, "run_id"))
+        .collect();
     assert_eq!(runs.len(), 2);
 
     // And what describes both runs stands beside it.
@@ -57,7 +65,9 @@ fn samples_are_shuffled_inside_repetitions_as_the_seed_says() {
         let repetitions: Vec<u64> = rows.iter().map(|row| number(row, "repetition")).collect();
         assert!(repetitions.is_sorted());
         assert!(rows.iter().all(|row| row["seed"] == seed));
-        let cell = |row: &Row| ["repetition", "kind", "workload", "dataset", "strategy"].map(|c| text(row, c));
+        let cell = |row: &Row| {
+            ["repetition", "kind", "workload", "dataset", "strategy"].map(|c| text(row, c))
+        };
         rows.iter().map(cell).collect::<Vec<_>>()
     };
     let (first, again, other) = (order("7", "a"), order("7", "b"), order("8", "c"));
@@ -70,9 +80,21 @@ fn samples_are_shuffled_inside_repetitions_as_the_seed_says() {
 #[test]
 fn several_binaries_are_measured_in_one_run() {
     let project = Project::new();
-    let other = format!("other={}", assert_cmd::cargo::cargo_bin("alloquet").display());
+    let other = format!(
+        "other={}",
+        assert_cmd::cargo::cargo_bin("alloquet").display()
+    );
     project
-        .alloquet(&["run", "test", "--with", &other, "--dataset", "plain", "--strategy", "upstream"])
+        .alloquet(&[
+            "run",
+            "test",
+            "--with",
+            &other,
+            "--dataset",
+            "plain",
+            "--strategy",
+            "upstream",
+        ])
         .assert()
         .success()
         .stdout(contains("other"));
@@ -119,9 +141,18 @@ fn peaks_are_what_the_strategies_promise() {
     let heap = |strategy: &str| {
         let of_cell = |row: &&Row| row["kind"] == "heap" && row["strategy"] == strategy;
         let samples: Vec<&Row> = rows.iter().filter(of_cell).collect();
-        let figures = ["heap_peak_bytes", "allocated_bytes", "allocations", "reallocations", "checksum"];
+        let figures = [
+            "heap_peak_bytes",
+            "allocated_bytes",
+            "allocations",
+            "reallocations",
+            "checksum",
+        ];
         for column in figures {
-            assert_eq!(samples[0][column], samples[1][column], "{column} of {strategy}");
+            assert_eq!(
+                samples[0][column], samples[1][column],
+                "{column} of {strategy}"
+            );
         }
         samples[0].clone()
     };
@@ -130,19 +161,30 @@ fn peaks_are_what_the_strategies_promise() {
 
     let stored = number(&pooled, "largest_stored_pages_bytes") as f64;
     let kept = peak("retained") - peak("temp-decrypt");
-    assert!((kept / stored - 1.0).abs() < 0.02, "{kept} against {stored}");
+    // At its peak `temp-decrypt` holds one decrypted page too, that of the column it is at.
+    let columns = 12.0;
+    let expected = stored * (columns - 1.0) / columns;
+    assert!(
+        (kept / expected - 1.0).abs() < 0.02,
+        "{kept} against {expected}"
+    );
 
-    let batch = 12.0 * 4.0 * 4096.0;
+    let batch = columns * 4.0 * 4096.0;
     let pages = number(&pooled, "largest_pages_bytes") as f64;
     let own = peak("pooled") - number(&pooled, "heap_before_bytes") as f64;
-    // One page a column and one batch; besides them one stored page, whose share shrinks with the columns.
-    let most = 1.03 * (pages + batch) + 66_000.0;
+    // One page a column and one batch. Besides them one stored page, and the decoders of a column: both are as
+    // good as nothing beside 453 pages of 1 MiB, and are not beside 12 of 64 KiB.
+    let most = 1.03 * (pages + batch) + stored / columns + 4096.0 * columns;
     assert!(own < most, "{own} against {most}");
 
     // The ledger knows where it went.
     assert_eq!(number(&heap("retained"), "ledger_page_bytes") as f64, pages);
     let checksums: BTreeSet<String> = rows.iter().map(|row| text(row, "checksum")).collect();
-    assert_eq!(checksums.len(), 2, "one checksum, and none in timed samples");
+    assert_eq!(
+        checksums.len(),
+        2,
+        "one checksum, and none in timed samples"
+    );
 }
 
 #[test]
@@ -174,7 +216,10 @@ fn a_sample_that_fails_is_a_row() {
 fn refused(project: &Project, arguments: &[&str], said: &[&str]) {
     let output = project.alloquet(arguments).assert().failure();
     let stderr = String::from_utf8(output.get_output().stderr.clone()).unwrap();
-    let errors: Vec<&str> = stderr.lines().filter(|line| line.starts_with("error:")).collect();
+    let errors: Vec<&str> = stderr
+        .lines()
+        .filter(|line| line.starts_with("error:"))
+        .collect();
     assert_eq!(errors.len(), 1, "{stderr}");
     for text in said {
         assert!(errors[0].contains(text), "{stderr}");
@@ -187,9 +232,21 @@ fn what_does_not_exist_is_named() {
     let project = Project::new();
     refused(&project, &["run", "tset"], &["'tset'", "test"]);
     refused(&project, &["run", "test", "--dataset", "wid"], &["'wid'"]);
-    refused(&project, &["run", "test", "--strategy", "poled"], &["'poled'"]);
-    refused(&project, &["run", "test", "--bench-data", "nowhere"], &["nowhere", "--bench-data"]);
-    refused(&project, &["generate", "nothing"], &["'nothing'", "plain, wide"]);
+    refused(
+        &project,
+        &["run", "test", "--strategy", "poled"],
+        &["'poled'"],
+    );
+    refused(
+        &project,
+        &["run", "test", "--bench-data", "nowhere"],
+        &["nowhere", "--bench-data"],
+    );
+    refused(
+        &project,
+        &["generate", "nothing"],
+        &["'nothing'", "plain, wide"],
+    );
     std::fs::remove_file(project.path("bench-data/datasets/wide.toml")).unwrap();
     refused(&project, &["run", "test"], &["'wide'", "wide.toml"]);
     assert!(!project.path("results").exists(), "nothing was measured");
@@ -215,7 +272,11 @@ fn results_that_cannot_be_written_stop_the_run_before_it_begins() {
     let project = Project::new();
     project.write("taken", "a file where the folder should be");
     refused(&project, &["run", "test", "--results", "taken"], &["taken"]);
-    refused(&project, &["run", "test", "--results", "/proc/results"], &["/proc/results"]);
+    refused(
+        &project,
+        &["run", "test", "--results", "/proc/results"],
+        &["/proc/results"],
+    );
     std::fs::create_dir_all(project.path("results/local")).unwrap();
     project.write(CSV, "some,other,file\n1,2,3\n");
     refused(&project, &["run", "test"], &[CSV]);
@@ -223,7 +284,10 @@ fn results_that_cannot_be_written_stop_the_run_before_it_begins() {
         std::fs::read_to_string(project.path(CSV)).unwrap(),
         "some,other,file\n1,2,3\n"
     );
-    assert!(!project.path("bench-data/generated").exists(), "nothing was generated");
+    assert!(
+        !project.path("bench-data/generated").exists(),
+        "nothing was generated"
+    );
 }
 
 #[test]
@@ -241,7 +305,10 @@ fn ctrl_c_keeps_what_was_measured() {
     let started = Instant::now();
     // Some rows are there: it measures.
     while std::fs::read_to_string(&csv).map_or(0, |text| text.lines().count()) < 6 {
-        assert!(started.elapsed() < Duration::from_secs(60), "it does not measure");
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "it does not measure"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     let interrupted = std::process::Command::new("kill")
@@ -271,7 +338,9 @@ fn no_key_is_in_anything_that_is_written() {
     everything.push(("stdout".into(), output.get_output().stdout.clone()));
     everything.push(("stderr".into(), output.get_output().stderr.clone()));
     for (path, bytes) in everything {
-        let found = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+        let found = bytes
+            .windows(KEY.len())
+            .any(|window| window == KEY.as_bytes());
         assert!(!found, "{}", path.display());
     }
 }
@@ -285,7 +354,11 @@ fn without_a_command_it_runs_quick() {
         project.path("bench-data/matrices/quick.toml"),
     )
     .unwrap();
-    project.alloquet(&[]).assert().success().stderr(contains("results/local/quick.csv"));
+    project
+        .alloquet(&[])
+        .assert()
+        .success()
+        .stderr(contains("results/local/quick.csv"));
     project
         .alloquet(&["table", "results/local/quick.csv"])
         .assert()
@@ -297,6 +370,8 @@ fn without_a_command_it_runs_quick() {
         .failure()
         .stderr(contains("'never'"));
     project.alloquet(&["list"]).assert().success().stdout(
-        contains("quick").and(contains("strings and integers")).and(contains("pooled")),
+        contains("quick")
+            .and(contains("strings and integers"))
+            .and(contains("pooled")),
     );
 }
