@@ -13,14 +13,21 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 ///
 /// Without a command it does `run quick`.
 #[derive(Debug, Parser)]
-#[command(version, about, args_conflicts_with_subcommands = true)]
+#[command(version, about)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-    /// Arguments of `run`, where no command is given.
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
+    command: Option<Command>,
+}
+
+impl Cli {
+    /// What to do: the command, or `run quick` where there is none.
+    pub(crate) fn command() -> Command {
+        let given = |cli: Self| cli.command;
+        given(Self::parse())
+            .or_else(|| given(Self::parse_from(["alloquet", "run"])))
+            .unwrap_or_else(|| unreachable!("`run` is a command"))
+    }
 }
 
 /// The commands.
@@ -242,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        <Cli as CommandFactory>::command().debug_assert();
     }
 
     #[test]

@@ -19,16 +19,13 @@ mod sys;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use self::cli::{Cli, Command};
 
 fn main() -> ExitCode {
     if cli::is_heap_worker(std::env::args_os()) {
         allocator::start_counting();
     }
-    let cli = Cli::parse();
-    let done = match cli.command.unwrap_or(Command::Run(cli.run)) {
+    let done = match Cli::command() {
         Command::Run(args) => cmd::run::run(&args),
         Command::Read(args) => cmd::read::run(&args),
         Command::Generate(args) => cmd::generate::run(&args).map(|()| ExitCode::SUCCESS),

@@ -24,6 +24,17 @@ impl Dataset {
     ///
     /// As [`keys`](Self::keys).
     pub fn writer_properties(&self) -> Result<WriterProperties> {
+        self.writer_properties_with(self.keys()?.as_ref())
+    }
+
+    /// The same with keys that were resolved before, for a process that does not
+    /// see the variable or file that they are in. Without `keys` the file is not
+    /// encrypted.
+    ///
+    /// # Errors
+    ///
+    /// Where the keys do not fit.
+    pub fn writer_properties_with(&self, keys: Option<&KeySet>) -> Result<WriterProperties> {
         let layout = &self.layout;
         let mut builder = WriterProperties::builder()
             .set_created_by(CREATED_BY.to_owned())
@@ -67,9 +78,9 @@ impl Dataset {
                     .set_column_dictionary_enabled(path, group.dictionary);
             }
         }
-        if let (Some(encryption), Some(keys)) = (&self.encryption, self.keys()?) {
+        if let (Some(encryption), Some(keys)) = (&self.encryption, keys) {
             let properties = encryption
-                .properties(&keys)
+                .properties(keys)
                 .map_err(|source| Error::Parquet {
                     path: self.file_name().into(),
                     source,

@@ -17,7 +17,8 @@ use super::read::options;
 /// The properties to write the job's file with.
 pub(super) fn writer_properties(job: &Job) -> Result<WriterProperties> {
     match &job.dataset {
-        Some(source) => Ok(source.load()?.writer_properties()?),
+        // The keys came with the job: a variable that the definition names is not in this environment.
+        Some(source) => Ok(source.load()?.writer_properties_with(job.keys.as_ref())?),
         None => properties_like(job),
     }
 }

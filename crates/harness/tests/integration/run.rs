@@ -346,6 +346,29 @@ fn no_key_is_in_anything_that_is_written() {
 }
 
 #[test]
+fn a_users_key_comes_from_a_variable_that_workers_do_not_see() {
+    let project = Project::new();
+    let wide = std::fs::read_to_string(project.path("bench-data/datasets/wide.toml")).unwrap();
+    let key = format!("\"text:{KEY}\"");
+    project.write(
+        "bench-data/datasets/plain.toml",
+        &wide.replace(&key, "\"env:ALLOQUET_TEST_KEY\""),
+    );
+    let run = || project.alloquet(&["run", "test", "--dataset", "plain"]);
+    run()
+        .assert()
+        .failure()
+        .stderr(contains("ALLOQUET_TEST_KEY"));
+    run()
+        .env("ALLOQUET_TEST_KEY", format!("text:{KEY}"))
+        .assert()
+        .success();
+    let rows = project.rows(CSV);
+    // Written encrypted too: reading it back needs the key.
+    assert!(rows.iter().any(|row| row["workload"] == "write"));
+}
+
+#[test]
 fn without_a_command_it_runs_quick() {
     let project = Project::new();
     refused(&project, &[], &["'quick'", "test"]);
