@@ -9,8 +9,8 @@ use parquet::column::page::{Page, PageMetadata};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::file::FileShared;
 use super::owners::ColumnOwners;
-use super::row_groups::FileShared;
 use crate::buffer::{Buffer, Home};
 use crate::codec;
 use crate::crypto::{ColumnCrypto, FRAMING_LEN, LENGTH_LEN, Module};

@@ -9,20 +9,10 @@ use parquet::errors::Result;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::chunk::ChunkCursor;
+use super::file::FileShared;
 use super::owners::{ColumnOwners, ReaderOwners};
 use super::reader::{Span, StrategyPageReader};
-use crate::crypto::FileCrypto;
 use crate::source::ReadAt;
-
-/// What every cursor of a file needs to know of it.
-pub(crate) struct FileShared<T> {
-    pub(crate) source: T,
-    /// Length of the source, bytes.
-    pub(crate) len: u64,
-    pub(crate) metadata: Arc<ParquetMetaData>,
-    pub(crate) crypto: Option<FileCrypto>,
-    pub(crate) verify_checksums: bool,
-}
 
 /// The chosen row groups of a file, read with the chosen owners.
 pub(crate) struct StrategyRowGroups<T> {

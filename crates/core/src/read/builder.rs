@@ -21,9 +21,10 @@ use crate::format::footer;
 use crate::guard;
 use crate::ledger::{Ledger, Purpose};
 use crate::page::chunk::ChunkCursor;
+use crate::page::file::FileShared;
 use crate::page::info::PageInfo;
 use crate::page::owners::ReaderOwners;
-use crate::page::row_groups::{FileShared, StrategyRowGroups};
+use crate::page::row_groups::StrategyRowGroups;
 use crate::source::ReadAt;
 use crate::strategy::{PageBuffers, ReadStrategy};
 
