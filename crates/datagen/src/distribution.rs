@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+/// Lengths of text where a definition does not give them.
+pub(crate) const DEFAULT_TEXT: (usize, usize) = (8, 24);
+
 /// `values = { kind = … }`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]

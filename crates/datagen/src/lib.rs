@@ -49,6 +49,7 @@ mod pages;
 mod progress;
 mod random;
 mod report;
+mod toml_error;
 mod validate;
 mod value_type;
 

@@ -320,7 +320,7 @@ fn distinct(group: &ColumnGroup) -> Checked {
         _ => group
             .value_type
             .plain_width()
-            .unwrap_or(crate::generate::DEFAULT_TEXT.1),
+            .unwrap_or(crate::distribution::DEFAULT_TEXT.1),
     };
     if distinct.saturating_mul(length) > MOST_POOL_BYTES {
         return Err(format!(

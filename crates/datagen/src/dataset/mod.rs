@@ -13,9 +13,10 @@ use parquet::schema::types::SchemaDescriptor;
 use toml::Spanned;
 
 use crate::column::ColumnGroup;
-use crate::definition::{Definition, Encryption, KeyMetadata, Layout, line_of, without_values};
+use crate::definition::{Definition, Encryption, KeyMetadata, Layout};
 use crate::error::{Error, Result};
 use crate::keys::{KeyError, KeySet, KeySource};
+use crate::toml_error::{line_of, without_values};
 use crate::validate;
 
 pub use identity::GENERATOR_VERSION;

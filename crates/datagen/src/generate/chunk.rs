@@ -158,7 +158,7 @@ impl Slices {
         let widest = match (&group.values, group.value_type.plain_width()) {
             (_, Some(width)) => width,
             (Some(Distribution::Text { max_length, .. }), _) => *max_length,
-            (None, None) if group.value_type.is_bytes() => super::DEFAULT_TEXT.1,
+            (None, None) if group.value_type.is_bytes() => crate::distribution::DEFAULT_TEXT.1,
             _ => 1,
         };
         let items = group.list.as_ref().map_or(1, |list| list.max_items);

@@ -22,8 +22,6 @@ use crate::report::FileReport;
 use chunk::ChunkError;
 use write::WriteError;
 
-pub(crate) use source::DEFAULT_TEXT;
-
 const TEMPORARY_PREFIX: &str = ".alloquet-";
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -15,9 +15,6 @@ use crate::distribution::{Distribution, Prefix, Scalar};
 use crate::random::Stream;
 use crate::value_type::ValueType;
 
-/// Lengths of text where a definition does not give them.
-pub(crate) const DEFAULT_TEXT: (usize, usize) = (8, 24);
-
 /// Text is of these, so that every byte is one character and six random bits.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -376,7 +373,7 @@ pub(crate) fn texts<T: ByteValue>(group: &ColumnGroup, mut shared: Stream) -> Bo
             let lengths = group
                 .value_type
                 .plain_width()
-                .map_or(DEFAULT_TEXT, |width| (width, width));
+                .map_or(crate::distribution::DEFAULT_TEXT, |width| (width, width));
             (lengths, Prefix::Distinct, 0)
         }
     };

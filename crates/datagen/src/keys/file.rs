@@ -13,7 +13,7 @@ pub(super) fn parse(text: &str, origin: &str, folder: Option<&Path>) -> Result<K
     let table: Table = toml::from_str(text).map_err(|error| {
         let line = error
             .span()
-            .map(|span| format!(" at line {}", crate::definition::line_of(text, span.start)))
+            .map(|span| format!(" at line {}", crate::toml_error::line_of(text, span.start)))
             .unwrap_or_default();
         KeyError::new(
             origin,
