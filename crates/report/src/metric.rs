@@ -2,6 +2,7 @@
 
 use crate::format;
 use crate::sample::{Kind, Sample, Status};
+use std::str::FromStr;
 
 /// One figure of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +28,18 @@ impl Metric {
         Self::Cpu,
         Self::Wall,
     ];
+
+    /// The name by which it is asked for, and which [`FromStr`] reads.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PeakHeap => "peak-heap",
+            Self::MaxRss => "max-rss",
+            Self::MinorFaults => "minor-faults",
+            Self::Cpu => "cpu",
+            Self::Wall => "wall",
+        }
+    }
 
     /// The kind of sample that measures it.
     #[must_use]
@@ -76,10 +89,37 @@ impl Metric {
     }
 }
 
+/// A name that is no [`Metric`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no metric '{0}', only {known}", known = format::listed(Metric::ALL.map(Metric::name), Metric::ALL.len()))]
+pub struct UnknownMetric(String);
+
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|metric| metric.name() == name)
+            .ok_or_else(|| UnknownMetric(name.to_owned()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample::Workload;
+
+    #[test]
+    fn metrics_go_by_their_names() {
+        for metric in Metric::ALL {
+            assert_eq!(metric.name().parse(), Ok(metric));
+        }
+        let error = "rss".parse::<Metric>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "there is no metric 'rss', only peak-heap, max-rss, minor-faults, cpu, wall"
+        );
+    }
 
     #[test]
     fn a_figure_comes_only_from_a_good_sample_of_its_kind() {

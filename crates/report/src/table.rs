@@ -8,8 +8,10 @@ mod grid;
 mod panel;
 mod text;
 
+use crate::metric::Metric;
 use crate::sample::Sample;
 use crate::summary::{BlockSummary, Report, Run};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -59,14 +61,18 @@ pub struct Options {
     pub width: usize,
     /// One line on the machine, for the heading.
     pub machine: Option<String>,
+    /// What tables and the sentences around them show. Ratios of CPU time belong to [`Metric::Cpu`],
+    /// and the answer to [`Metric::MaxRss`]. JSON has every figure.
+    pub metrics: BTreeSet<Metric>,
 }
 
 impl Default for Options {
-    /// 120 columns, and nothing said about the machine.
+    /// 120 columns, every metric, and nothing said about the machine.
     fn default() -> Self {
         Self {
             width: 120,
             machine: None,
+            metrics: Metric::ALL.into(),
         }
     }
 }
@@ -98,7 +104,7 @@ pub fn render(samples: &[Sample], format: Format, options: &Options) -> String {
 
 fn render_run(out: &mut String, run: &Run, format: Format, options: &Options) {
     let heading = text::run_heading(run, options.machine.as_deref());
-    let legend = text::legend(run, format);
+    let legend = text::legend(run, format, &options.metrics);
     if format == Format::Markdown {
         out.push_str(&format!(
             "{}\n\n{}\n",
@@ -114,18 +120,21 @@ fn render_run(out: &mut String, run: &Run, format: Format, options: &Options) {
         out.push('\n');
         render_block(out, block, format, options);
     }
-    out.push_str(&answers::render(&run.blocks, format));
+    out.push_str(&answers::render(&run.blocks, format, &options.metrics));
 }
 
 fn render_block(out: &mut String, block: &BlockSummary, format: Format, options: &Options) {
     let (title, facts) = text::block_heading(block);
     let mut notes = panel::Notes::default();
-    let panels = panel::panels(block, &mut notes);
+    let panels = panel::panels(block, &options.metrics, &mut notes);
     let mut below: Vec<String> = notes.lines();
+    below.extend(panel::failed_unseen(block, &options.metrics));
     let findings = block.findings.iter();
     let more = findings.filter(|finding| !notes.holds(&finding.text));
     below.extend(more.map(|finding| format!("{}: {}", finding.subject.lead(), finding.text)));
-    below.extend(block.answer.as_ref().map(text::answer));
+    let answer = block.answer.as_ref();
+    let answer = answer.filter(|_| options.metrics.contains(&Metric::MaxRss));
+    below.extend(answer.map(|answer| text::answer(answer, &options.metrics)));
 
     if format == Format::Markdown {
         out.push_str(&format!("### {title}\n\n"));

@@ -1,5 +1,6 @@
 //! What tables look like, on small samples made up here.
 
+use alloquet_report::metric::Metric;
 use alloquet_report::sample::{Kind, Sample, Workload};
 use alloquet_report::table::{Format, Options, render};
 
@@ -211,6 +212,27 @@ fn failures_and_missing_cells_are_told() {
 #[test]
 fn markdown_of_failures() {
     insta::assert_snapshot!(render(&troubled(), Format::Markdown, &options()));
+}
+
+fn only(metrics: &[Metric]) -> Options {
+    Options {
+        metrics: metrics.iter().copied().collect(),
+        ..options()
+    }
+}
+
+#[test]
+fn only_the_chosen_metrics_are_shown() {
+    let mut all = samples("wide-float", &three_allocators(), 6);
+    all.extend(samples("wide-float-encrypted", &three_allocators(), 6));
+    let chosen = only(&[Metric::Wall, Metric::MaxRss]);
+    insta::assert_snapshot!(render(&all, Format::Terminal, &chosen));
+}
+
+#[test]
+fn failures_are_told_where_no_chosen_metric_shows_them() {
+    let chosen = only(&[Metric::PeakHeap]);
+    insta::assert_snapshot!(render(&troubled(), Format::Terminal, &chosen));
 }
 
 #[test]

@@ -3,21 +3,27 @@
 use super::Format;
 use super::grid::{self, Align, Column, Rows};
 use super::panel::{NONE, sureness};
-use super::text::block_title;
+use super::text::{Cost, block_title, costs};
 use crate::answer::{Against, Answer};
 use crate::cell::{Lane, Setup};
 use crate::format;
+use crate::metric::Metric;
 use crate::stats::Ratio;
 use crate::summary::BlockSummary;
 use std::collections::BTreeSet;
 
-/// The table with its title; empty where there are fewer than two answers to put together.
-pub(super) fn render(blocks: &[BlockSummary], format: Format) -> String {
+/// The table with its title; empty where there are fewer than two answers to put together, or max
+/// RSS is not shown.
+pub(super) fn render(
+    blocks: &[BlockSummary],
+    format: Format,
+    metrics: &BTreeSet<Metric>,
+) -> String {
     let answers: Vec<(&BlockSummary, &Answer)> = blocks
         .iter()
         .filter_map(|block| Some((block, block.answer.as_ref()?)))
         .collect();
-    if answers.len() < 2 {
+    if answers.len() < 2 || !metrics.contains(&Metric::MaxRss) {
         return String::new();
     }
     let of_all = |heading: &str, field: &dyn Fn(&Answer) -> String| Column {
@@ -53,7 +59,11 @@ pub(super) fn render(blocks: &[BlockSummary], format: Format) -> String {
             format::mib_number(answer.max_rss_bytes)
         }),
     ];
-    let mut title = "Lowest max RSS of each, and what it costs".to_owned();
+    let costs: Vec<(&str, Cost)> = costs(metrics).collect();
+    let mut title = "Lowest max RSS of each".to_owned();
+    if !costs.is_empty() {
+        title.push_str(", and what it costs");
+    }
     let against = answers
         .iter()
         .filter_map(|(_, answer)| answer.against.as_ref());
@@ -71,12 +81,11 @@ pub(super) fn render(blocks: &[BlockSummary], format: Format) -> String {
         columns.push(compared("RSS ÷", &|against| {
             Some(format::ratio(against.max_rss_ratio))
         }));
-        columns.push(compared("CPU ÷", &|against| {
-            against.cpu.as_ref().map(with_sureness)
-        }));
-        columns.push(compared("wall ÷", &|against| {
-            against.wall.as_ref().map(with_sureness)
-        }));
+        for (name, ratio) in &costs {
+            columns.push(compared(&format!("{name} ÷"), &|against| {
+                ratio(against).map(with_sureness)
+            }));
+        }
     }
     let rows = Rows {
         heading: "dataset".to_owned(),

@@ -3,8 +3,10 @@
 use crate::cell::{CONTROL, Setup, Strategy};
 use crate::format;
 use crate::metric::Metric;
+use crate::sample::Kind;
 use crate::stats::{Ratio, Summary};
 use crate::summary::{BlockSummary, CellSummary};
+use std::collections::BTreeSet;
 
 /// Stands where there is no sample.
 pub(super) const NONE: &str = "–";
@@ -66,12 +68,20 @@ impl Notes {
     }
 }
 
-/// The panels of a block; those that compare only where there is something to compare with.
-pub(super) fn panels(block: &BlockSummary, notes: &mut Notes) -> Vec<Panel> {
-    let mut panels: Vec<Panel> = Metric::ALL
-        .into_iter()
-        .map(|metric| metric_panel(block, metric, notes))
+/// The panels of a block that show `metrics`; those that compare only where there is something to
+/// compare with.
+pub(super) fn panels(
+    block: &BlockSummary,
+    metrics: &BTreeSet<Metric>,
+    notes: &mut Notes,
+) -> Vec<Panel> {
+    let mut panels: Vec<Panel> = metrics
+        .iter()
+        .map(|metric| metric_panel(block, *metric, notes))
         .collect();
+    if !metrics.contains(&Metric::Cpu) {
+        return panels;
+    }
     if block
         .cells
         .iter()
@@ -95,6 +105,25 @@ pub(super) fn panels(block: &BlockSummary, notes: &mut Notes) -> Vec<Panel> {
         panels.push(panel);
     }
     panels
+}
+
+/// Failures of samples that none of `metrics` comes from: no panel of them has a note on it, and
+/// still such a lane cannot be the lowest.
+pub(super) fn failed_unseen(block: &BlockSummary, metrics: &BTreeSet<Metric>) -> Vec<String> {
+    let seen: BTreeSet<Kind> = metrics.iter().map(|metric| metric.kind()).collect();
+    let unseen = [Kind::Heap, Kind::Rss].into_iter();
+    let unseen: Vec<Kind> = unseen.filter(|kind| !seen.contains(kind)).collect();
+    let cells = block.cells.iter();
+    cells
+        .flat_map(|cell| unseen.iter().map(move |kind| (cell, *kind)))
+        .filter_map(|(cell, kind)| {
+            Some(format!(
+                "{kind} samples of {}: {}",
+                cell.lane,
+                failed(cell, kind)?
+            ))
+        })
+        .collect()
 }
 
 fn metric_panel(block: &BlockSummary, metric: Metric, notes: &mut Notes) -> Panel {
@@ -141,10 +170,13 @@ fn trouble(cell: &CellSummary, metric: Metric) -> Option<String> {
     if !cell.disagreements.is_empty() {
         return Some(format!("does not agree: {}", cell.disagreements.join("; ")));
     }
+    failed(cell, metric.kind())
+}
+
+/// How many samples of one kind failed, and why.
+fn failed(cell: &CellSummary, kind: Kind) -> Option<String> {
     let failures = cell.failures.iter();
-    let ours: Vec<_> = failures
-        .filter(|failure| failure.kind == metric.kind())
-        .collect();
+    let ours: Vec<_> = failures.filter(|failure| failure.kind == kind).collect();
     let (first, others) = ours.split_first()?;
     let failed: usize = ours.iter().map(|failure| failure.failed).sum();
     let more = match others.len() {

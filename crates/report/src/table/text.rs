@@ -2,10 +2,12 @@
 
 use super::Format;
 use super::panel::sureness;
-use crate::answer::Answer;
+use crate::answer::{Against, Answer};
 use crate::format;
+use crate::metric::Metric;
 use crate::stats::Ratio;
 use crate::summary::{BlockSummary, Run};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 /// What was measured, where and how often.
@@ -41,7 +43,7 @@ fn repetitions(run: &Run) -> String {
 }
 
 /// How to read the tables, as far as this run's need it.
-pub(super) fn legend(run: &Run, format: Format) -> Vec<String> {
+pub(super) fn legend(run: &Run, format: Format, metrics: &BTreeSet<Metric>) -> Vec<String> {
     let lowest = match format {
         Format::Markdown => "bold",
         Format::Terminal | Format::Json => "*",
@@ -57,9 +59,7 @@ pub(super) fn legend(run: &Run, format: Format) -> Vec<String> {
     let ratios: Vec<&Ratio> = run
         .blocks
         .iter()
-        .flat_map(|block| &block.cells)
-        .flat_map(|cell| [cell.cpu_to_upstream.as_ref(), cell.cpu_to_system.as_ref()])
-        .flatten()
+        .flat_map(|block| ratios(block, metrics))
         .collect();
     if ratios.iter().any(|ratio| ratio.interval.is_some()) {
         lines.push(
@@ -72,6 +72,22 @@ pub(super) fn legend(run: &Run, format: Format) -> Vec<String> {
         );
     }
     lines
+}
+
+/// The paired ratios that are shown of a block, in its table and in its answer.
+fn ratios<'a>(block: &'a BlockSummary, metrics: &BTreeSet<Metric>) -> Vec<&'a Ratio> {
+    let mut ratios = Vec::new();
+    if metrics.contains(&Metric::Cpu) {
+        let cells = block.cells.iter();
+        let both = cells.flat_map(|cell| [&cell.cpu_to_upstream, &cell.cpu_to_system]);
+        ratios.extend(both.flatten());
+    }
+    let answer = block.answer.as_ref();
+    let answer = answer.filter(|_| metrics.contains(&Metric::MaxRss));
+    if let Some(against) = answer.and_then(|answer| answer.against.as_ref()) {
+        ratios.extend(costs(metrics).filter_map(|(_, ratio)| ratio(against)));
+    }
+    ratios
 }
 
 /// Workload and dataset, how it was scaled, and threads where there are several.
@@ -120,8 +136,23 @@ pub(super) fn block_heading(block: &BlockSummary) -> (String, String) {
     (title, facts.join(" · "))
 }
 
-/// The answer in a few sentences.
-pub(super) fn answer(answer: &Answer) -> String {
+/// Where an answer has one of its ratios of times.
+pub(super) type Cost = fn(&Against) -> Option<&Ratio>;
+
+/// What an answer may say on times, as far as they are among `metrics`, by name.
+pub(super) fn costs(metrics: &BTreeSet<Metric>) -> impl Iterator<Item = (&'static str, Cost)> {
+    let costs: [(Metric, &str, Cost); 2] = [
+        (Metric::Cpu, "CPU", |against| against.cpu.as_ref()),
+        (Metric::Wall, "wall", |against| against.wall.as_ref()),
+    ];
+    let shown = costs
+        .into_iter()
+        .filter(|(metric, ..)| metrics.contains(metric));
+    shown.map(|(_, name, cost)| (name, cost))
+}
+
+/// The answer in a few sentences, with what it costs in those of `metrics` that are times.
+pub(super) fn answer(answer: &Answer, metrics: &BTreeSet<Metric>) -> String {
     let mut text = format!(
         "Lowest max RSS: {}, {} MiB.",
         answer.lowest,
@@ -134,10 +165,10 @@ pub(super) fn answer(answer: &Answer) -> String {
             format::mib_number(against.max_rss_bytes),
             format::ratio(against.max_rss_ratio),
         ));
-        for (name, ratio) in [("CPU", against.cpu), ("wall", against.wall)] {
-            if let Some(ratio) = ratio {
+        for (name, ratio) in costs(metrics) {
+            if let Some(ratio) = ratio(against) {
                 let median = format::ratio(ratio.median);
-                text.push_str(&format!(", {name} × {median}{}", sureness(&ratio)));
+                text.push_str(&format!(", {name} × {median}{}", sureness(ratio)));
             }
         }
         text.push('.');
