@@ -17,8 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Report {
     /// Version of the samples' columns.
     pub schema_version: u32,
-    /// The machine, where the caller told.
-    pub machine: Option<String>,
     /// One entry a run, by the run's name.
     pub runs: Vec<Run>,
 }
@@ -28,6 +26,8 @@ pub struct Report {
 pub struct Run {
     /// Its name.
     pub run_id: String,
+    /// Its machine, where the caller told.
+    pub machine: Option<String>,
     /// The matrices that were measured.
     pub matrices: BTreeSet<String>,
     /// Most samples of one cell that measure time and RSS.
@@ -163,9 +163,10 @@ impl BlockSummary {
 pub(crate) type Lanes<'a> = BTreeMap<Lane, Vec<&'a Sample>>;
 
 impl Report {
-    /// Computes the report of `samples`, in whatever order they are.
+    /// Computes the report of `samples`, in whatever order they are; `machines` says by a run's name
+    /// where it was measured.
     #[must_use]
-    pub fn of(samples: &[Sample], machine: Option<String>) -> Self {
+    pub fn of(samples: &[Sample], machines: &BTreeMap<String, String>) -> Self {
         let findings = verify(samples);
         let mut runs: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
         for sample in samples {
@@ -173,16 +174,15 @@ impl Report {
         }
         Self {
             schema_version: SCHEMA_VERSION,
-            machine,
             runs: runs
                 .into_iter()
-                .map(|(run_id, samples)| run(run_id, &samples, &findings))
+                .map(|(run_id, samples)| run(run_id, machines.get(run_id), &samples, &findings))
                 .collect(),
         }
     }
 }
 
-fn run(run_id: &str, samples: &[&Sample], findings: &[Finding]) -> Run {
+fn run(run_id: &str, machine: Option<&String>, samples: &[&Sample], findings: &[Finding]) -> Run {
     let texts = |text: fn(&Sample) -> &String| -> BTreeSet<String> {
         let texts = samples.iter().map(|sample| text(sample).clone());
         texts.filter(|text| !text.is_empty()).collect()
@@ -205,6 +205,7 @@ fn run(run_id: &str, samples: &[&Sample], findings: &[Finding]) -> Run {
     };
     Run {
         run_id: run_id.to_owned(),
+        machine: machine.cloned(),
         matrices: texts(|sample| &sample.matrix),
         rss_repetitions: repetitions(Kind::Rss).unwrap_or(0),
         heap_repetitions: repetitions(Kind::Heap).unwrap_or(0),

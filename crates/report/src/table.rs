@@ -11,7 +11,7 @@ mod text;
 use crate::metric::Metric;
 use crate::sample::Sample;
 use crate::summary::{BlockSummary, Report, Run};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -59,19 +59,20 @@ impl fmt::Display for Format {
 pub struct Options {
     /// Columns of the terminal. A single column that is wider is not broken.
     pub width: usize,
-    /// One line on the machine, for the heading.
-    pub machine: Option<String>,
+    /// One line on the machine of each run, by the run's name, for its heading. A run that is not
+    /// among them says nothing of its machine.
+    pub machines: BTreeMap<String, String>,
     /// What tables and the sentences around them show. Ratios of CPU time belong to [`Metric::Cpu`],
     /// and the answer to [`Metric::MaxRss`]. JSON has every figure.
     pub metrics: BTreeSet<Metric>,
 }
 
 impl Default for Options {
-    /// 120 columns, every metric, and nothing said about the machine.
+    /// 120 columns, every metric, and nothing said about machines.
     fn default() -> Self {
         Self {
             width: 120,
-            machine: None,
+            machines: BTreeMap::new(),
             metrics: Metric::ALL.into(),
         }
     }
@@ -80,7 +81,7 @@ impl Default for Options {
 /// Renders `samples`, each run of them under its own heading.
 #[must_use]
 pub fn render(samples: &[Sample], format: Format, options: &Options) -> String {
-    let report = Report::of(samples, options.machine.clone());
+    let report = Report::of(samples, &options.machines);
     if format == Format::Json {
         // Strings and finite numbers only: there is nothing in it that JSON cannot say.
         let json = serde_json::to_string_pretty(&report);
@@ -103,7 +104,7 @@ pub fn render(samples: &[Sample], format: Format, options: &Options) -> String {
 }
 
 fn render_run(out: &mut String, run: &Run, format: Format, options: &Options) {
-    let heading = text::run_heading(run, options.machine.as_deref());
+    let heading = text::run_heading(run);
     let legend = text::legend(run, format, &options.metrics);
     if format == Format::Markdown {
         out.push_str(&format!(

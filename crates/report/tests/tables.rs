@@ -5,6 +5,7 @@ use alloquet_report::sample::{Kind, Sample, Workload};
 use alloquet_report::table::{Format, Options, render};
 
 const MIB: f64 = 1024.0 * 1024.0;
+const RUN: &str = "20260301T120000Z-1a2b";
 
 /// One lane's figures; each repetition adds a little to them.
 struct Lane {
@@ -36,7 +37,7 @@ fn blank(kind: Kind, dataset: &str, lane: &Lane) -> Sample {
     ];
     let version = versions.iter().find(|(name, _)| *name == lane.allocator);
     Sample {
-        run_id: "20260301T120000Z-1a2b".to_owned(),
+        run_id: RUN.to_owned(),
         matrix: "quick".to_owned(),
         allocator: lane.allocator.to_owned(),
         allocator_version: version.map_or_else(String::new, |(_, version)| (*version).to_owned()),
@@ -103,8 +104,9 @@ fn three_allocators() -> Vec<Lane> {
 }
 
 fn options() -> Options {
+    let machine = "2 × Example CPU, 8 GiB, Linux 6.18, glibc 2.36".to_owned();
     Options {
-        machine: Some("2 × Example CPU, 8 GiB, Linux 6.18, glibc 2.36".to_owned()),
+        machines: [(RUN.to_owned(), machine)].into(),
         ..Options::default()
     }
 }

@@ -21,7 +21,15 @@ const INTERRUPTED: u8 = 130;
 /// A sample cannot be written as CSV.
 pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> {
     match format.table() {
-        Some(format) => print!("{}", render(&outcome.samples, format, &options(format))),
+        Some(format) => {
+            let machine = Machine::now().summary();
+            let runs = outcome.samples.iter().map(|sample| &sample.run_id);
+            let options = Options {
+                machines: runs.map(|run| (run.clone(), machine.clone())).collect(),
+                ..options(format)
+            };
+            print!("{}", render(&outcome.samples, format, &options));
+        }
         None => print!("{}", alloquet_report::sample::to_csv(&outcome.samples)?),
     }
     if let Some(csv) = &outcome.csv {
@@ -51,9 +59,8 @@ pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// How tables are rendered here: as wide as the terminal, with this machine in the heading.
+/// How tables are rendered here: as wide as the terminal.
 pub(crate) fn options(format: Format) -> Options {
-    let machine = Machine::now();
     let defaults = Options::default();
     let width = match format {
         Format::Terminal => terminal_width().unwrap_or(defaults.width),
@@ -61,7 +68,7 @@ pub(crate) fn options(format: Format) -> Options {
     };
     Options {
         width,
-        machine: Some(machine.summary()),
+        ..defaults
     }
 }
 

@@ -1,7 +1,7 @@
 //! The command `table`: the table of samples that were recorded before.
 
 use alloquet_report::sample::{read_samples, to_csv};
-use alloquet_report::table::{Options, render};
+use alloquet_report::table::render;
 use anyhow::{Result, ensure};
 
 use super::show::options;
@@ -33,12 +33,7 @@ pub(crate) fn run(args: &TableArgs) -> Result<()> {
     }
     match args.format.table() {
         Some(format) => {
-            // The samples may be of another machine; environment.json beside them says which.
-            let options = Options {
-                machine: None,
-                ..options(format)
-            };
-            print!("{}", render(&samples, format, &options));
+            print!("{}", render(&samples, format, &options(format)));
         }
         None => print!("{}", to_csv(&samples)?),
     }

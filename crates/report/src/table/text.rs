@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 /// What was measured, where and how often.
-pub(super) fn run_heading(run: &Run, machine: Option<&str>) -> Vec<String> {
+pub(super) fn run_heading(run: &Run) -> Vec<String> {
     let mut facts = vec![format!("run {}", run.run_id)];
     let mut fact = |name: &str, values: String| {
         if !values.is_empty() {
@@ -33,6 +33,7 @@ pub(super) fn run_heading(run: &Run, machine: Option<&str>) -> Vec<String> {
         facts.join(" · "),
         format!("allocator: {}", allocators.join(", ")),
     ];
+    let machine = run.machine.as_ref();
     lines.extend(machine.map(|machine| format!("machine: {machine}")));
     lines
 }
