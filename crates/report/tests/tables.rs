@@ -132,6 +132,46 @@ fn three_allocators_stand_across() {
     insta::assert_snapshot!(terminal(&samples("wide-float", &three_allocators(), 10)));
 }
 
+/// A table of peak heap alone, of two strategies on mimalloc and on what `change` makes of it.
+fn peak_heap(change: fn(&mut Sample)) -> String {
+    let lanes = [
+        lane("pooled", "mimalloc", [252.1, 329.0, 0.81]),
+        lane("upstream", "mimalloc", [252.0, 337.0, 0.87]),
+    ];
+    let mut all = samples("wide-float", &lanes, 1);
+    let mut others = all.clone();
+    others.iter_mut().for_each(change);
+    all.extend(others);
+    render(&all, Format::Markdown, &only(&[Metric::PeakHeap]))
+}
+
+#[test]
+fn what_every_setup_shares_stands_once_and_says_whose_it_is() {
+    let shared = |change, whose: &str| {
+        let text = peak_heap(change);
+        assert!(text.contains(&format!("MiB      | {whose}")), "{text}");
+        assert_eq!(text.matches("252.1 (+0.0)").count(), 1, "{text}");
+    };
+    shared(
+        |sample| sample.allocator = "system".to_owned(),
+        "every allocator",
+    );
+    shared(|sample| sample.settings = "A=1".to_owned(), "every setting");
+    shared(
+        |sample| sample.label = "mimalloc-v2".to_owned(),
+        "every binary",
+    );
+    // A single figure that reads otherwise, and each has its column again.
+    let text = peak_heap(|sample| {
+        sample.allocator = "system".to_owned();
+        if sample.strategy == "pooled" {
+            sample.heap_peak_bytes = sample.heap_peak_bytes.map(|bytes| bytes + 200_000);
+        }
+    });
+    assert!(!text.contains("every"), "{text}");
+    assert!(text.contains("252.3 (+0.0)      | 252.1 (+0.0)"), "{text}");
+}
+
 #[test]
 fn markdown_of_one_allocator() {
     let all = samples("wide-float", &one_allocator(), 10);

@@ -1,7 +1,7 @@
 //! The table of one block: how its panels are laid out for a terminal and for a document.
 
 use super::grid::{self, Align, Column, Rows};
-use super::panel::{Field, Panel};
+use super::panel::{Field, Panel, Whose};
 use crate::cell::Setup;
 use crate::summary::BlockSummary;
 
@@ -43,7 +43,13 @@ pub(super) fn markdown(block: &BlockSummary, panels: &[Panel]) -> String {
         };
         let columns = panel.columns();
         let columns: Vec<Column> = columns
-            .map(|(setup, fields)| column(setup.to_string(), in_markdown(fields.iter().collect())))
+            .map(|(whose, fields)| {
+                let heading = match whose {
+                    Whose::Setup(setup) => setup.to_string(),
+                    Whose::All(all) => all.to_owned(),
+                };
+                column(heading, in_markdown(fields.iter().collect()))
+            })
             .collect();
         tables.push(grid::markdown(&rows, &columns));
     }
@@ -96,13 +102,17 @@ fn strategies(block: &BlockSummary) -> Rows {
     }
 }
 
-/// A panel's columns, one a setup; the metric is named once, above the first.
+/// A panel's columns, one a setup, or one for all; the metric is named once, above the first.
 fn across(panel: &Panel) -> Vec<Column> {
     let columns = panel.columns().enumerate();
     columns
-        .map(|(place, (setup, fields))| {
+        .map(|(place, (whose, fields))| {
             let title = if place == 0 { &panel.title } else { " " };
-            let heading = format!("{title}\n{}", setup_lines(setup).join("\n"));
+            let lines = match whose {
+                Whose::Setup(setup) => setup_lines(setup).join("\n"),
+                Whose::All(all) => all.to_owned(),
+            };
+            let heading = format!("{title}\n{lines}");
             column(heading, aligned(fields.iter().collect()))
         })
         .collect()

@@ -16,15 +16,29 @@ pub(super) struct Panel {
     pub(super) title: String,
     /// Whether it compares setups with the plain one, which then needs no column.
     beside_plain: bool,
+    /// What one column for all setups is headed, where they all read the same.
+    common: Option<&'static str>,
     columns: Vec<(Setup, Vec<Field>)>,
+}
+
+/// Whose figures a column has.
+pub(super) enum Whose<'a> {
+    /// One setup's.
+    Setup(&'a Setup),
+    /// Every setup's alike, in words.
+    All(&'static str),
 }
 
 impl Panel {
     /// The columns that are worth showing beside one another.
-    pub(super) fn columns(&self) -> impl Iterator<Item = (&Setup, &[Field])> {
+    pub(super) fn columns(&self) -> impl Iterator<Item = (Whose<'_>, &[Field])> {
         let columns = self.columns.iter();
         let shown = columns.filter(|(setup, _)| !(self.beside_plain && setup.is_plain()));
-        shown.map(|(setup, fields)| (setup, fields.as_slice()))
+        let shown = shown.take(self.common.map_or(usize::MAX, |_| 1));
+        shown.map(|(setup, fields)| {
+            let whose = self.common.map_or(Whose::Setup(setup), Whose::All);
+            (whose, fields.as_slice())
+        })
     }
 
     /// The field of the block's so many-th setup and strategy.
@@ -34,6 +48,7 @@ impl Panel {
 }
 
 /// One field: what is aligned to the right, a mark, and what follows it.
+#[derive(PartialEq)]
 pub(super) struct Field {
     pub(super) number: String,
     pub(super) lowest: bool,
@@ -136,7 +151,7 @@ fn metric_panel(block: &BlockSummary, metric: Metric, notes: &mut Notes) -> Pane
     // What reads the same is marked the same; a lone figure is not the lowest of anything.
     let count = block.cells.iter().filter_map(shown).count();
     let lowest = lowest.filter(|_| count > 1).map(|(_, text)| text);
-    panel(block, metric.title(), |strategy, setup| {
+    let mut panel = panel(block, metric.title(), |strategy, setup| {
         let Some(cell) = block.cell(strategy, setup) else {
             return Field::text(NONE);
         };
@@ -155,7 +170,27 @@ fn metric_panel(block: &BlockSummary, metric: Metric, notes: &mut Notes) -> Pane
             number,
             rest: spread(metric, figures) + &note.unwrap_or_default(),
         }
-    })
+    });
+    panel.common = common(&panel.columns);
+    panel
+}
+
+/// The heading of one column for all setups, where each of them reads the same in every row: peak
+/// heap is what the program asked for, whatever allocator gave it.
+fn common(columns: &[(Setup, Vec<Field>)]) -> Option<&'static str> {
+    let ((first, fields), others) = columns.split_first()?;
+    if others.is_empty() || others.iter().any(|(_, theirs)| theirs != fields) {
+        return None;
+    }
+    let alike =
+        |same: fn(&Setup, &Setup) -> bool| others.iter().all(|(other, _)| same(first, other));
+    if !alike(|a, b| a.allocator == b.allocator) {
+        Some("every allocator")
+    } else if !alike(|a, b| a.settings == b.settings) {
+        Some("every setting")
+    } else {
+        Some("every binary")
+    }
 }
 
 fn spread(metric: Metric, figures: &Summary) -> String {
@@ -244,6 +279,7 @@ fn panel(
     Panel {
         title: title.to_owned(),
         beside_plain: false,
+        common: None,
         columns,
     }
 }
