@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use alloquet_report::sample::Kind;
+use alloquet_report::metric::Metric;
+use alloquet_report::sample::{Kind, Workload};
 use alloquet_report::table::Format;
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
@@ -157,6 +158,16 @@ pub(crate) struct TableArgs {
     /// Show every run of the file, each under its own heading.
     #[arg(long)]
     pub(crate) all: bool,
+    /// Show only this dataset; can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dataset: Vec<String>,
+    /// Show only what was read, or only what was written.
+    #[arg(long, value_enum)]
+    pub(crate) workload: Option<WorkloadArg>,
+    /// Show only this metric of a table: peak-heap, max-rss, minor-faults, cpu (with its ratios) or wall; can be
+    /// repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) metric: Vec<Metric>,
     /// What to print.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(crate) format: OutputFormat,
@@ -226,6 +237,24 @@ impl From<KindArg> for Kind {
         match kind {
             KindArg::Heap => Self::Heap,
             KindArg::Rss => Self::Rss,
+        }
+    }
+}
+
+/// A workload on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorkloadArg {
+    /// What was read.
+    Read,
+    /// What was written.
+    Write,
+}
+
+impl From<WorkloadArg> for Workload {
+    fn from(workload: WorkloadArg) -> Self {
+        match workload {
+            WorkloadArg::Read => Self::Read,
+            WorkloadArg::Write => Self::Write,
         }
     }
 }

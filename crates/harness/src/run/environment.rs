@@ -1,11 +1,12 @@
 //! `environment.json`: what the figures of each run depend on, beside the CSV and by the run's id.
 
-use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::binary::Binary;
 use crate::allocator::AllocatorFacts;
@@ -57,15 +58,8 @@ impl RunEnvironment {
     ///
     /// The file is there and is not such a file, or cannot be written.
     pub(super) fn add(self, run_id: &str, folder: &Path) -> Result<()> {
-        let path = folder.join(FILE_NAME);
+        let (path, mut runs) = read(folder)?;
         let name = path.display();
-        let mut runs: BTreeMap<String, serde_json::Value> = match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| {
-                format!("{name} is damaged: move it away, or use another --results folder")
-            })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
-        };
         runs.insert(run_id.to_owned(), serde_json::to_value(self)?);
         let cannot_write = || format!("cannot write {name}");
         let mut file = tempfile::NamedTempFile::new_in(folder).with_context(cannot_write)?;
@@ -74,4 +68,37 @@ impl RunEnvironment {
         file.persist(&path).with_context(cannot_write)?;
         Ok(())
     }
+}
+
+/// The machines of those of `runs` that the folder's `environment.json` tells of; none where there is no such file.
+///
+/// # Errors
+///
+/// The file cannot be read, or what it says of a run is not what this program writes.
+pub(crate) fn machines(folder: &Path, runs: &BTreeSet<&str>) -> Result<BTreeMap<String, Machine>> {
+    let (path, recorded) = read(folder)?;
+    let mut machines = BTreeMap::new();
+    for (run, mut environment) in recorded {
+        if runs.contains(run.as_str()) {
+            let machine = environment.get_mut("machine").map(Value::take);
+            let machine = serde_json::from_value(machine.unwrap_or_default())
+                .with_context(|| format!("the machine of run {run} in {}", path.display()))?;
+            machines.insert(run, machine);
+        }
+    }
+    Ok(machines)
+}
+
+/// The file's path, and its runs by their ids.
+fn read(folder: &Path) -> Result<(PathBuf, BTreeMap<String, Value>)> {
+    let path = folder.join(FILE_NAME);
+    let runs = match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .with_context(|| format!("{} is damaged: move it away", path.display()))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => BTreeMap::new(),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", path.display()));
+        }
+    };
+    Ok((path, runs))
 }

@@ -11,5 +11,6 @@ mod session;
 mod worker;
 
 pub(crate) use self::binary::Binary;
+pub(crate) use self::environment::machines;
 pub(crate) use self::prepare::Folders;
 pub(crate) use self::session::{Outcome, Session};

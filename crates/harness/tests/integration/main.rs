@@ -7,4 +7,5 @@ mod project;
 mod read;
 mod run;
 mod support;
+mod table;
 mod worker;
