@@ -11,6 +11,7 @@
 mod allocator;
 mod cli;
 mod cmd;
+mod interruption;
 mod measure;
 mod plan;
 mod run;

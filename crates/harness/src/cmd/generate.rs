@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{GenerateArgs, TextFormat};
+use crate::interruption::Interruption;
 use crate::plan::names;
 use crate::run::Folders;
 
@@ -57,11 +58,16 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
         rows: args.scale_rows,
         columns: args.scale_columns,
     };
+    let interruption = Interruption::catch()?;
     let mut files = Vec::with_capacity(wanted.len());
     for name in wanted {
         let dataset = Dataset::load(&folders.definition(name))?.scaled(&scale)?;
-        let generated = generate(&dataset, &folders.generated(), &Bar::new(name))
-            .with_context(|| format!("cannot generate dataset '{name}'"))?;
+        let generated = generate(
+            &dataset,
+            &folders.generated(),
+            &Bar::new(name, &interruption),
+        )
+        .with_context(|| format!("cannot generate dataset '{name}'"))?;
         let file = GeneratedFile {
             dataset: name.clone(),
             path: generated.path,
@@ -120,13 +126,14 @@ fn describe_pages(what: &str, pages: &PageSizes) -> String {
     )
 }
 
-/// The progress of one file, on standard error.
+/// The progress of one file, on standard error, and Ctrl-C.
 struct Bar {
     bar: ProgressBar,
+    interruption: Interruption,
 }
 
 impl Bar {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, interruption: &Interruption) -> Self {
         let style =
             ProgressStyle::with_template("generating {msg} {bar:30} {percent}%, {eta} left")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -134,6 +141,7 @@ impl Bar {
             bar: ProgressBar::new(0)
                 .with_style(style)
                 .with_message(name.to_owned()),
+            interruption: interruption.clone(),
         }
     }
 }
@@ -149,5 +157,9 @@ impl Progress for Bar {
 
     fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.interruption.happened()
     }
 }

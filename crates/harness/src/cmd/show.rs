@@ -8,11 +8,9 @@ use alloquet_report::verify::verify;
 use anyhow::Result;
 
 use crate::cli::OutputFormat;
+use crate::interruption::INTERRUPTED;
 use crate::run::Outcome;
 use crate::sys::machine::Machine;
-
-/// Exit code of a run that Ctrl-C ended, as shells give it.
-const INTERRUPTED: u8 = 130;
 
 /// Prints the samples to standard output and remarks to standard error.
 ///
@@ -66,10 +64,7 @@ pub(crate) fn options(format: Format) -> Options {
         Format::Terminal => terminal_width().unwrap_or(defaults.width),
         _ => defaults.width,
     };
-    Options {
-        width,
-        ..defaults
-    }
+    Options { width, ..defaults }
 }
 
 fn terminal_width() -> Option<usize> {

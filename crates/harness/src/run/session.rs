@@ -1,13 +1,11 @@
 //! One run: prepares, measures step by step, writes each row as soon as it is taken.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use alloquet_datagen::keys::KeySet;
 use alloquet_report::format::plural;
 use alloquet_report::sample::{Sample, SampleWriter, Status};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::binary::Binary;
@@ -15,6 +13,7 @@ use super::environment::RunEnvironment;
 use super::prepare::{Folders, Prepared};
 use super::row::{RunFacts, row};
 use super::worker::take;
+use crate::interruption::Interruption;
 use crate::measure::Job;
 use crate::plan::{Plan, order};
 
@@ -73,13 +72,17 @@ impl Session {
             Some(folder) => Some(self.open(folder, &facts)?),
             None => None,
         };
+        let interrupted = Interruption::catch()?;
+        let steps = order(&self.plan, self.binaries.len(), seed);
         let mut files = Vec::with_capacity(self.plan.works.len());
         for work in &self.plan.works {
-            files.push(Prepared::new(work, &self.folders, self.keys.as_ref())?);
+            let prepared = Prepared::new(work, &self.folders, self.keys.as_ref());
+            if interrupted.happened() {
+                bail!("interrupted before the first sample");
+            }
+            files.push(prepared?);
         }
 
-        let interrupted = interruption()?;
-        let steps = order(&self.plan, self.binaries.len(), seed);
         let bar = bar(steps.len());
         let mut samples = Vec::with_capacity(steps.len());
         for (position, step) in steps.iter().enumerate() {
@@ -101,7 +104,7 @@ impl Session {
             };
             let taken = take(&binary.path, &job);
             // The terminal interrupts the worker too: that sample says nothing of its cell.
-            if interrupted.load(Ordering::Relaxed) {
+            if interrupted.happened() {
                 break;
             }
             let sample = row(&facts, *step, position, work, binary, taken);
@@ -137,20 +140,6 @@ impl Session {
             .add(&facts.run_id, folder)?;
         Ok(writer)
     }
-}
-
-/// Turns Ctrl-C into a flag, so that what was measured is kept and shown.
-fn interruption() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
-    ctrlc::set_handler(move || {
-        // A second Ctrl-C means it.
-        if set.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .context("cannot catch Ctrl-C")?;
-    Ok(flag)
 }
 
 fn bar(samples: usize) -> ProgressBar {

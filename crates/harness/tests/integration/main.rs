@@ -5,6 +5,7 @@
 mod env;
 mod project;
 mod read;
+mod readme;
 mod run;
 mod support;
 mod table;
