@@ -15,7 +15,7 @@ pub use error::SampleError;
 pub use read::{Samples, read_samples};
 
 /// The version of the CSV's columns and their meaning. It goes up with every change of either.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// What a sample measures. Counting slows the work, so times and heap come from separate processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -27,11 +27,11 @@ pub enum Kind {
     Rss,
 }
 
-/// Whether the sample's work was done and verified.
+/// Whether the sample's work was done. Agreement with other samples is for [`verify`](crate::verify::verify).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// The work was done; the measures are to be believed.
+    /// The work was done and the sample is consistent in itself.
     Ok,
     /// It was not; the `error` column says why, and the measures are empty.
     Failed,
@@ -114,7 +114,7 @@ pub struct Sample {
     pub threads: u32,
     /// Rows asked for in a batch.
     pub batch_rows: u64,
-    /// Whether the work was done and verified.
+    /// Whether the work was done.
     pub status: Status,
     /// Why it was not, on one line; empty otherwise.
     pub error: String,
@@ -192,6 +192,8 @@ pub struct Sample {
     pub largest_pages_bytes: Option<u64>,
     /// Peak RSS of the whole process by its own `VmHWM`, in bytes: what `ru_maxrss_bytes` is held against.
     pub process_max_rss_bytes: Option<u64>,
+    /// Bytes that a block device was read for within the window: what the page cache did not have.
+    pub disk_read_bytes: Option<u64>,
 }
 
 impl Sample {
@@ -255,6 +257,7 @@ impl Sample {
             largest_stored_pages_bytes: None,
             largest_pages_bytes: None,
             process_max_rss_bytes: None,
+            disk_read_bytes: None,
         }
     }
 
@@ -361,7 +364,7 @@ mod tests {
             ledger_peak_bytes ledger_fetch_bytes ledger_decrypt_bytes ledger_page_bytes \
             ledger_dictionary_bytes ledger_codec_bytes ledger_output_bytes \
             ledger_metadata_bytes largest_stored_pages_bytes largest_pages_bytes \
-            process_max_rss_bytes";
+            process_max_rss_bytes disk_read_bytes";
         assert_eq!(columns(), expected.split_whitespace().collect::<Vec<_>>());
     }
 

@@ -108,17 +108,38 @@ pub fn verify(samples: &[Sample]) -> Vec<Finding> {
         .collect();
     // This one is seen in the figures themselves, whether or not it was flagged.
     for flag in flags.into_iter().filter(|flag| *flag != RU_MAXRSS_DIFFERS) {
-        findings.extend(by_block(Subject::Flagged, flag, &cells, |_, samples| {
-            some_of(samples, |sample| {
-                flags_of(sample).any(|known| known == flag)
-            })
-        }));
+        findings.extend(by_block(
+            Subject::Flagged,
+            &told(flag),
+            &cells,
+            |_, samples| {
+                some_of(samples, |sample| {
+                    flags_of(sample).any(|known| known == flag)
+                })
+            },
+        ));
     }
     findings
 }
 
 /// The flag of a sample whose `ru_maxrss` is far from its `VmHWM`; see [`peaks_differ`].
 pub const RU_MAXRSS_DIFFERS: &str = "ru_maxrss-differs";
+
+/// The flag of a sample whose window read from a block device: the file was not in the page cache.
+pub const DISK_READS: &str = "disk-reads";
+
+/// The flag of a `heap` sample whose file's pages could not be listed: the largest are not known.
+pub const PAGES_NOT_LISTED: &str = "pages-not-listed";
+
+/// A flag in words.
+fn told(flag: &str) -> String {
+    let meaning = match flag {
+        DISK_READS => "the window read from a disk, and its times include that",
+        PAGES_NOT_LISTED => "the sizes of the largest pages are not known",
+        _ => return flag.to_owned(),
+    };
+    format!("{flag} ({meaning})")
+}
 
 /// The notes of a sample.
 fn flags_of(sample: &Sample) -> impl Iterator<Item = &str> {
@@ -430,6 +451,13 @@ mod tests {
         assert_eq!(
             texts(&samples),
             ["swapped: pooled on system (1 of 2 samples), upstream on system (1 of 1 sample)"]
+        );
+        assert_eq!(
+            texts(&[flagged("pooled", DISK_READS)]),
+            [
+                "disk-reads (the window read from a disk, and its times include that): pooled on \
+             system (1 of 1 sample)"
+            ]
         );
         let finding = &verify(&samples)[0];
         assert!(!finding.subject.fails());

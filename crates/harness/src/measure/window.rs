@@ -80,6 +80,8 @@ pub(crate) struct RssMeasures {
     pub(crate) minor_faults: u64,
     /// Page faults of the window that waited for a device.
     pub(crate) major_faults: u64,
+    /// Bytes that a block device was read for in the window.
+    pub(crate) disk_read_bytes: u64,
 }
 
 /// A window that was closed while everything the work made is still held.
@@ -159,6 +161,7 @@ impl Window {
                 process_max_rss_bytes: resident.peak_bytes.max(self.resident_before.peak_bytes),
                 minor_faults: usage.minor_faults,
                 major_faults: usage.major_faults,
+                disk_read_bytes: usage.disk_read_bytes,
             }),
         };
         Ok(Closed {

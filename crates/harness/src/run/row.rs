@@ -1,7 +1,7 @@
 //! From a worker's reply to the row of the CSV.
 
 use alloquet_report::sample::Sample;
-use alloquet_report::verify::{RU_MAXRSS_DIFFERS, peaks_differ};
+use alloquet_report::verify::{DISK_READS, RU_MAXRSS_DIFFERS, peaks_differ};
 
 use super::binary::Binary;
 use super::worker::Taken;
@@ -114,6 +114,10 @@ fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
     sample.process_max_rss_bytes = Some(rss.process_max_rss_bytes);
     sample.minor_faults = Some(rss.minor_faults);
     sample.major_faults = Some(rss.major_faults);
+    sample.disk_read_bytes = Some(rss.disk_read_bytes);
+    if rss.disk_read_bytes > 0 {
+        flag(sample, DISK_READS);
+    }
 }
 
 fn flag(sample: &mut Sample, note: &str) {
@@ -129,4 +133,29 @@ fn settings(environment: &crate::allocator::Settings) -> String {
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     pairs.join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use alloquet_report::sample::{Kind, Workload};
+
+    use super::*;
+
+    #[test]
+    fn a_window_that_read_from_a_disk_is_flagged() {
+        let filled = |disk_read_bytes| {
+            let mut sample = Sample {
+                flags: "swapped".to_owned(),
+                ..Sample::new(Kind::Rss, Workload::Read)
+            };
+            let measures = RssMeasures {
+                disk_read_bytes,
+                ..RssMeasures::default()
+            };
+            fill_rss(&mut sample, &measures);
+            (sample.disk_read_bytes, sample.flags)
+        };
+        assert_eq!(filled(0), (Some(0), "swapped".to_owned()));
+        assert_eq!(filled(4096), (Some(4096), "swapped; disk-reads".to_owned()));
+    }
 }
