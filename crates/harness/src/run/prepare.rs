@@ -46,7 +46,6 @@ pub(super) struct Prepared {
     pub(super) file: PathBuf,
     pub(super) dataset: Option<DatasetSource>,
     pub(super) keys: Option<KeySet>,
-    warm: bool,
 }
 
 impl Prepared {
@@ -64,7 +63,6 @@ impl Prepared {
                     file: path.clone(),
                     dataset: None,
                     keys: keys.cloned(),
-                    warm: false,
                 })
             }
             Input::Dataset {
@@ -82,21 +80,16 @@ impl Prepared {
                     file,
                     keys: source.load()?.keys()?,
                     dataset: Some(source),
-                    warm: false,
                 })
             }
         }
     }
 
-    /// Reads the file once, so that its first sample finds it in the page cache as the others do.
-    pub(super) fn warm(&mut self) -> io::Result<()> {
-        if self.warm {
-            return Ok(());
-        }
+    /// Reads the file, so that the next sample finds it in the page cache as those after it do.
+    pub(super) fn warm(&self) -> io::Result<()> {
         let mut file = File::open(&self.file)?;
         let mut buffer = vec![0; 256 * 1024];
         while file.read(&mut buffer)? > 0 {}
-        self.warm = true;
         Ok(())
     }
 }

@@ -88,11 +88,14 @@ impl Session {
         for (position, step) in steps.iter().enumerate() {
             let work = &self.plan.works[step.work];
             let binary = &self.binaries[step.binary];
-            let file = &mut files[step.work];
+            let file = &files[step.work];
             let strategy = &work.strategies[step.strategy];
             bar.set_message(format!("{work}, {strategy}, {}", binary.label));
-            file.warm()
-                .with_context(|| format!("cannot read {}", file.file.display()))?;
+            // Not once only: meanwhile other works may have driven the file out of the page cache.
+            if position == 0 || steps[position - 1].work != step.work {
+                file.warm()
+                    .with_context(|| format!("cannot read {}", file.file.display()))?;
+            }
             let job = Job {
                 workload: work.workload,
                 kind: step.kind,
