@@ -6,16 +6,23 @@
 //! - each fixed-width value, cut in little-endian words of eight bytes, the last padded with zeros;
 //! - each `true`, as 1;
 //! - each byte of each string or binary value, and the square of the value's length;
-//! - the square of each list's length.
+//! - the square of each list's length;
 //!
-//! Being a sum of values, it does not depend on where batches end, on what lies under nulls, or on
-//! how values are stored. It notices lost work, not every swap: the checksum is for that.
+//! each times a factor of its top-level column: [`COLUMN_STEP`] to the power of the column's index.
+//!
+//! Being a sum, it does not depend on where batches end, on what lies under nulls, or on how values
+//! are stored. It notices lost work and columns that got each other's pages, not swaps inside a
+//! column or among the children of one: the checksum is for that.
 
 use anyhow::Result;
 use arrow_array::{OffsetSizeTrait, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use super::walk::{Visitor, walk};
+
+/// The factor from one column to the next. Odd, so that no bit of a column's sum is lost, and its powers differ from one
+/// another for more columns than any file has.
+const COLUMN_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The fold of all batches so far, with the counts that fall out of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,10 +42,14 @@ impl Fold {
     /// A column has a type that Parquet does not yield.
     pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.rows += batch.num_rows() as u64;
-        batch
-            .columns()
-            .iter()
-            .try_for_each(|column| walk(column, 0..batch.num_rows(), self))
+        let mut factor = 1_u64;
+        for column in batch.columns() {
+            let others = std::mem::take(&mut self.sum);
+            walk(column, 0..batch.num_rows(), self)?;
+            self.sum = others.wrapping_add(self.sum.wrapping_mul(factor));
+            factor = factor.wrapping_mul(COLUMN_STEP);
+        }
+        Ok(())
     }
 
     /// The sum.
@@ -371,6 +382,33 @@ mod tests {
         let array = StructArray::new(fields, vec![child], Some(vec![true, false, true].into()));
         let fold = fold(Arc::new(array));
         assert_eq!((fold.sum(), fold.values(), fold.nulls()), (1, 3, 2));
+    }
+
+    #[test]
+    fn columns_that_swap_fold_otherwise() {
+        let column = |from: i32| -> ArrayRef { Arc::new(Int32Array::from_iter(from..from + 100)) };
+        let fold = |batches: &[[i32; 3]]| {
+            let mut fold = Fold::default();
+            for &columns in batches {
+                let columns = ["a", "b", "c"].into_iter().zip(columns.map(column));
+                fold.add(&RecordBatch::try_from_iter(columns).unwrap())
+                    .unwrap();
+            }
+            fold
+        };
+        let right = fold(&[[0, 100, 200], [300, 400, 500]]);
+        // All batches, and one page of one batch.
+        for swapped in [
+            [[100, 0, 200], [400, 300, 500]],
+            [[0, 100, 200], [300, 500, 400]],
+            [[200, 100, 0], [300, 400, 500]],
+        ] {
+            let swapped = fold(&swapped);
+            assert_ne!(swapped.sum(), right.sum());
+            assert_eq!(swapped.values(), right.values());
+        }
+        // Batches are no columns: their order makes no difference.
+        assert_eq!(fold(&[[300, 400, 500], [0, 100, 200]]), right);
     }
 
     #[test]
