@@ -34,7 +34,7 @@ pub(crate) struct Matrix {
 pub(crate) struct Repetitions {
     /// Samples with the allocator bare: times, RSS, faults.
     pub(crate) rss: usize,
-    /// Samples with counting on. Two that agree show that the figure repeats.
+    /// Samples with counting on and the checksum; at least one. Two that agree show that the figure repeats.
     pub(crate) heap: usize,
 }
 
@@ -114,11 +114,12 @@ impl Matrix {
     ///
     /// # Errors
     ///
-    /// A strategy is unknown, a count is zero, or a scale is out of range. The message names the place.
+    /// There is no heap sample, a strategy is unknown, a count is zero, or a scale is out of range. The message names the place.
     pub(crate) fn plan(&self, name: &str) -> Result<Plan> {
         ensure!(
-            self.repetitions.rss + self.repetitions.heap > 0,
-            "matrix '{name}' asks for no repetitions: set repetitions.rss or repetitions.heap"
+            self.repetitions.heap > 0,
+            "matrix '{name}' has repetitions.heap = 0: only heap samples carry the checksum that shows what was read; \
+             set it to 1 at least, or 2 to see that the heap repeats"
         );
         let mut works = Vec::new();
         for table in &self.work {
@@ -239,7 +240,7 @@ mod tests {
         assert!(message(r#"["pooled", "upstream"]"#, r#"["poled"]"#).contains("'poled'"));
         assert!(message("columns = 0.5", "columns = 0.0").contains("scale.columns is 0"));
         assert!(message("columns = 0.5", "colums = 0.5").contains("colums"));
-        assert!(message("rss = 3, heap = 2", "rss = 0, heap = 0").contains("no repetitions"));
+        assert!(message("rss = 3, heap = 2", "rss = 3, heap = 0").contains("repetitions.heap = 0"));
         assert!(message("batch_rows = 8192", "batch_rows = 0").contains("batch_rows"));
         assert!(
             message(r#"strategies = ["upstream"]"#, r#"strategies = ["pooled"]"#).contains("write")
