@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use alloquet_core::ReadStrategy;
 use alloquet_core::strategy::PRESETS;
 use alloquet_datagen::keys::KeySet;
 use alloquet_report::sample::Workload;
@@ -31,6 +32,13 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
         ensure!(
             !strategies[..i].contains(strategy),
             "strategy '{strategy}' is given twice"
+        );
+    }
+    let control = ReadStrategy::Upstream.to_string();
+    if !strategies.contains(&control) {
+        eprintln!(
+            "note: without the strategy {control} nothing but the strategies themselves verifies what was read, and \
+             there are no ratios to {control}"
         );
     }
     let defaults = Repetitions::default();

@@ -22,12 +22,16 @@ fn generated(project: &Project, name: &str) -> String {
 fn every_strategy_is_measured_and_the_answer_given() {
     let project = Project::new();
     let file = generated(&project, "plain");
-    read(&project, &file, &[]).assert().success().stdout(
-        contains("retained")
-            .and(contains("pooled"))
-            .and(contains("upstream (control)"))
-            .and(contains("Lowest max RSS")),
-    );
+    read(&project, &file, &[])
+        .assert()
+        .success()
+        .stdout(
+            contains("retained")
+                .and(contains("pooled"))
+                .and(contains("upstream (control)"))
+                .and(contains("Lowest max RSS")),
+        )
+        .stderr(contains("note: without").not());
     assert!(!project.path("results").exists(), "it only prints");
 
     let csv = read(
@@ -35,7 +39,10 @@ fn every_strategy_is_measured_and_the_answer_given() {
         &file,
         &["--format", "csv", "--strategy", "temp-both,codec=shared"],
     );
-    let output = { csv }.assert().success();
+    let output = { csv }
+        .assert()
+        .success()
+        .stderr(contains("note: without the strategy upstream"));
     let found = rows(&String::from_utf8(output.get_output().stdout.clone()).unwrap());
     assert_eq!(found.len(), 3);
     assert!(
