@@ -4,14 +4,15 @@
 //! needed at once (pooled). A [`Buffer`] turns into [`Bytes`] that decoders and arrays may hold as
 //! long as they like; a home only ever hands out buffers that nobody holds.
 
+use std::io;
 use std::mem;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 
 use crate::ledger::{Ledger, Purpose};
+use crate::source::ReadAt;
 
 /// How many buffers a home keeps when they come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +29,8 @@ pub(crate) struct Home {
     /// Whom idle buffers are charged to: a column, or nobody in particular.
     owner: Option<usize>,
     ledger: Arc<Ledger>,
-    /// Idle buffers, by capacity, smallest first.
+    /// Idle buffers, by capacity, smallest first. Their length is what of them was ever initialised.
     idle: Mutex<Vec<Vec<u8>>>,
-    /// Buffers that are out.
-    out: AtomicUsize,
 }
 
 impl Home {
@@ -47,7 +46,6 @@ impl Home {
             owner,
             ledger: Arc::clone(ledger),
             idle: Mutex::new(Vec::new()),
-            out: AtomicUsize::new(0),
         })
     }
 
@@ -57,50 +55,87 @@ impl Home {
 
     /// A buffer of `len` initialised bytes (what they hold is left over) for leaf column `column`.
     pub(crate) fn take(self: &Arc<Self>, len: usize, column: usize) -> Buffer {
-        let found = self.find(len);
-        let mut data = match found {
-            Some(data) => {
-                self.ledger
-                    .release(self.purpose, self.owner, data.capacity() as u64);
-                data
-            }
-            None => vec![0; self.capacity_for(len)],
-        };
-        if data.len() < len {
-            data.resize(len, 0);
-        }
+        self.buffer(
+            len,
+            column,
+            |capacity| vec![0; capacity],
+            |data| {
+                if data.len() < len {
+                    data.resize(len, 0);
+                }
+                0..len
+            },
+        )
+    }
+
+    /// An empty buffer that takes `len` bytes, for leaf column `column`. Unlike [`take`](Self::take) it
+    /// does not zero what is overwritten at once: see [`Buffer::read_from`] and [`Buffer::copy_from`].
+    pub(crate) fn take_empty(self: &Arc<Self>, len: usize, column: usize) -> Buffer {
+        self.buffer(len, column, Vec::with_capacity, |_| 0..0)
+    }
+
+    fn buffer(
+        self: &Arc<Self>,
+        len: usize,
+        column: usize,
+        allocate: impl FnOnce(usize) -> Vec<u8>,
+        prepare: impl FnOnce(&mut Vec<u8>) -> Range<usize>,
+    ) -> Buffer {
+        let mut data = self.find(len).unwrap_or_else(|| {
+            self.ledger.count_allocation(self.purpose);
+            allocate(self.capacity_for(len))
+        });
+        let range = prepare(&mut data);
         self.ledger
             .charge(self.purpose, Some(column), data.capacity() as u64);
-        self.out.fetch_add(1, Ordering::Relaxed);
         Buffer {
             data,
-            range: 0..len,
+            range,
             column,
-            home: Arc::clone(self),
+            purpose: self.purpose,
+            ledger: Arc::clone(&self.ledger),
+            home: Arc::downgrade(self),
         }
     }
 
-    /// The smallest idle buffer that is large enough. Where there is none, the largest idle one is
-    /// freed first, so that the one to be allocated replaces it and does not stand beside it.
+    /// The smallest idle buffer that is large enough and not too large. Where there is none, an idle one
+    /// that is a little too small is freed first, so that the one to be allocated replaces it and does
+    /// not stand beside it.
     fn find(&self, len: usize) -> Option<Vec<u8>> {
         let mut idle = self.idle();
         let at = idle.partition_point(|buffer| buffer.capacity() < len);
-        if at < idle.len() {
-            return Some(idle.remove(at));
+        let found = match idle.get(at) {
+            Some(buffer) if self.may_hold(buffer.capacity(), len) => at,
+            // The largest of those that are too small.
+            _ => at.checked_sub(1)?,
+        };
+        let fits = found == at;
+        // A pool leaves buffers of another size alone: pages of that size will want them.
+        if !fits && !self.may_hold(len, idle[found].capacity()) {
+            return None;
         }
-        if let Some(too_small) = idle.pop() {
-            self.ledger
-                .release(self.purpose, self.owner, too_small.capacity() as u64);
+        let buffer = idle.remove(found);
+        self.ledger
+            .release(self.purpose, self.owner, buffer.capacity() as u64);
+        fits.then_some(buffer)
+    }
+
+    /// Whether a buffer of `capacity` bytes may be used for `len` bytes. In a pool not one more than
+    /// twice as large: small pages would capture the buffers of large ones, which would then be
+    /// allocated again beside them.
+    fn may_hold(&self, capacity: usize, len: usize) -> bool {
+        match self.keep {
+            Keep::All => capacity <= self.capacity_for(len).saturating_mul(2),
+            Keep::Nothing | Keep::One => true,
         }
-        None
     }
 
     /// What to allocate for `len` bytes.
     ///
     /// Pages of one kind differ by a few bytes. Buffers of a pool serve any of them, so they are rounded
-    /// up to a 128th of the next power of two (1.6 % at most; a page of 2^n bytes stays exact): or a
-    /// pool would replace buffers that are a little too small for as long as it reads. What is not used
-    /// of a new buffer is never touched, so it is not resident either.
+    /// up to a 128th of the next power of two, and to 64 bytes at least (from 4 KiB on that is 1.6 % at
+    /// most; a page of 2^n bytes stays exact): or a pool would replace buffers that are a little too
+    /// small for as long as it reads.
     fn capacity_for(&self, len: usize) -> usize {
         match self.keep {
             Keep::All => {
@@ -111,22 +146,21 @@ impl Home {
         }
     }
 
-    fn give_back(&self, data: Vec<u8>, column: usize) {
-        let still_out = self.out.fetch_sub(1, Ordering::Relaxed) - 1;
-        let bytes = data.capacity() as u64;
-        self.ledger.release(self.purpose, Some(column), bytes);
-        let kept = match self.keep {
+    fn give_back(&self, data: Vec<u8>) {
+        let mut idle = self.idle();
+        let keep = match self.keep {
             Keep::Nothing => false,
-            // While another is out (a decoder holds a page while it asks for the next one, or an array
-            // holds it for good) that one takes this one's place.
-            Keep::One => still_out == 0,
+            // A decoder may hold a page while it asks for the next one, and an array may hold one for
+            // good: then two are out, and one of them is kept.
+            Keep::One => idle.is_empty(),
             Keep::All => true,
         };
-        if kept {
-            let mut idle = self.idle();
-            let at = idle.partition_point(|buffer| buffer.capacity() < data.capacity());
+        if keep {
+            let capacity = data.capacity();
+            let at = idle.partition_point(|buffer| buffer.capacity() < capacity);
             idle.insert(at, data);
-            self.ledger.charge(self.purpose, self.owner, bytes);
+            self.ledger
+                .charge(self.purpose, self.owner, capacity as u64);
         }
     }
 }
@@ -140,15 +174,48 @@ impl Drop for Home {
     }
 }
 
-/// A buffer that is out of its home; dropping it sends it back.
+/// A buffer that is out of its home; dropping it sends it back, or frees it if the reader is gone.
 pub(crate) struct Buffer {
     data: Vec<u8>,
     range: Range<usize>,
     column: usize,
-    home: Arc<Home>,
+    purpose: Purpose,
+    ledger: Arc<Ledger>,
+    /// Weak, so that a page that an array holds does not keep all the others of a pool alive.
+    home: Weak<Home>,
 }
 
 impl Buffer {
+    /// Fills the buffer with `len` bytes at `offset` of `source`.
+    pub(crate) fn read_from(
+        &mut self,
+        source: &impl ReadAt,
+        offset: u64,
+        len: usize,
+    ) -> io::Result<()> {
+        match self.data.get_mut(..len) {
+            Some(initialised) => source.read_exact_at(initialised, offset)?,
+            None => {
+                self.data.clear();
+                source.append_at(&mut self.data, len, offset)?;
+            }
+        }
+        self.range = 0..len;
+        Ok(())
+    }
+
+    /// Fills the buffer with `bytes`.
+    pub(crate) fn copy_from(&mut self, bytes: &[u8]) {
+        match self.data.get_mut(..bytes.len()) {
+            Some(initialised) => initialised.copy_from_slice(bytes),
+            None => {
+                self.data.clear();
+                self.data.extend_from_slice(bytes);
+            }
+        }
+        self.range = 0..bytes.len();
+    }
+
     /// Narrows the buffer to `range` of what it shows now.
     pub(crate) fn narrow(&mut self, range: Range<usize>) {
         debug_assert!(range.end <= self.range.len());
@@ -173,7 +240,12 @@ impl AsRef<[u8]> for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.home.give_back(mem::take(&mut self.data), self.column);
+        let data = mem::take(&mut self.data);
+        self.ledger
+            .release(self.purpose, Some(self.column), data.capacity() as u64);
+        if let Some(home) = self.home.upgrade() {
+            home.give_back(data);
+        }
     }
 }
 
@@ -222,6 +294,48 @@ mod tests {
         let mut second = home.take(4, 0);
         second.as_mut_slice().copy_from_slice(b"wxyz");
         assert_eq!(&slice[..], b"bc");
+    }
+
+    #[test]
+    fn small_pages_do_not_capture_the_buffers_of_large_ones() {
+        let (home, ledger) = home(Keep::All);
+        for i in 0..100 {
+            // A column of large pages asks while all that it had is idle; small ones grow a little each time.
+            drop(home.take(1 << 20, 0));
+            let _small: Vec<_> = (0..4).map(|_| home.take(10_000 + 80 * i, 0)).collect();
+        }
+        assert!(
+            ledger.live_bytes() < (1 << 20) + 4 * 2 * 20_000,
+            "{}",
+            ledger.live_bytes()
+        );
+    }
+
+    #[test]
+    fn a_page_that_is_held_does_not_hold_the_pool() {
+        let (home, ledger) = home(Keep::All);
+        let held = home.take(1_024, 0).into_bytes();
+        drop([home.take(2_048, 0), home.take(4_096, 0)]);
+        drop(home);
+        assert_eq!(ledger.live_bytes(), 1_024);
+        drop(held);
+        assert_eq!(ledger.live_bytes(), 0);
+    }
+
+    #[test]
+    fn filling_grows_what_is_initialised() {
+        let (home, _) = home(Keep::One);
+        for text in [&b"some bytes"[..], b"fewer", b"and more of them"] {
+            let mut copied = home.take_empty(text.len(), 0);
+            copied.copy_from(text);
+            assert_eq!(copied.as_ref(), text);
+            drop(copied);
+            let mut read = home.take_empty(text.len(), 0);
+            let source = Bytes::copy_from_slice(text);
+            read.read_from(&source, 0, text.len()).unwrap();
+            assert_eq!(read.as_ref(), text);
+            assert!(read.read_from(&source, 1, text.len()).is_err());
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Decompressor {
             Compression::LZ4_RAW => lz4_raw(input, output)?,
             Compression::LZ4 => lz4_any(input, output)?,
             // Members can be concatenated; a writer may split a page into several.
-            Compression::GZIP(_) => fill(flate2::read::MultiGzDecoder::new(input), output)?,
+            Compression::GZIP(_) => fill(flate2::bufread::MultiGzDecoder::new(input), output)?,
             Compression::BROTLI(_) => {
                 fill(brotli::Decompressor::new(input, BROTLI_BUFFER_LEN), output)?
             }
@@ -101,14 +101,19 @@ const BROTLI_BUFFER_LEN: usize = 4096;
 /// bound it before anything is allocated.
 pub(crate) fn max_decompressed_len(codec: Compression, input: &[u8]) -> Option<usize> {
     match codec {
-        // The stream starts with its decompressed length.
-        Compression::SNAPPY => snap::raw::decompress_len(input).ok(),
+        // The stream starts with its decompressed length, which is believed as far as copies can go: 64
+        // bytes from 3.
+        Compression::SNAPPY => {
+            let said = snap::raw::decompress_len(input).ok()?;
+            Some(said.min(input.len().saturating_mul(22)))
+        }
         // A match's length grows by at most 255 for every further byte.
         Compression::LZ4 | Compression::LZ4_RAW => Some(input.len().saturating_mul(255)),
         // Deflate: 258 bytes from a match of two bits at best, so 1032 for a byte.
         Compression::GZIP(_) => Some(input.len().saturating_mul(1032)),
         // A block of at most 128 KiB takes at least 4 bytes (RFC 8878, 3.1.1.2).
         Compression::ZSTD(_) => Some(input.len().saturating_mul(128 * 1024 / 4)),
+        // Brotli has none.
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     // State that the panic may have torn is dropped or fused by each caller, never used again.
     catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
         format!(
-            "the file is damaged in a way that the decoder did not expect ({})",
+            "the decoder panicked ({}): most likely the file is damaged",
             message(payload.as_ref())
         )
     })

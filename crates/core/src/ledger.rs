@@ -1,8 +1,10 @@
 //! The ledger: this crate's own count of the bytes it owns, by purpose and by column.
 //!
-//! It costs two additions per buffer, nothing per value. It counts capacities, because a buffer
+//! It costs a lock and an addition when a buffer is taken and when it comes back, nothing per value. It counts capacities, because a buffer
 //! holds its capacity whatever its length. What the parquet crate's decoders hold besides the batch
-//! is not seen here; nor are the pages of the `upstream` control.
+//! is not seen here; nor are the pages of the `upstream` control. A batch counts from when it is
+//! returned until the next is asked for, so the arrays under construction while a page is loaded are
+//! not seen beside that page, and the peak can be some pages below the heap's.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +32,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every purpose, in the order in which a page meets them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: &'static [Self] = &[
         Self::Fetch,
         Self::Decrypt,
         Self::Page,
@@ -101,6 +103,8 @@ struct State {
     shared: Account,
     /// By leaf column of the file.
     columns: Vec<Account>,
+    /// Buffers allocated so far, those used again not counted.
+    allocations: Amounts,
 }
 
 /// Bytes owned by one reader: live now, and live at the reader's own peak.
@@ -145,6 +149,17 @@ impl Ledger {
         let peaks = state.peaks;
         state.account(column).change(peaks, purpose, 0, bytes);
         state.total = state.total.saturating_sub(bytes);
+    }
+
+    /// Notes that a buffer was allocated, and not taken from those that were kept.
+    pub(crate) fn count_allocation(&self, purpose: Purpose) {
+        self.lock().allocations[purpose.index()] += 1;
+    }
+
+    /// Buffers that were allocated for a purpose so far. A buffer that is used again counts once: so this
+    /// is what tells owners that keep buffers from owners that do not.
+    pub fn allocated_buffers(&self, purpose: Purpose) -> u64 {
+        self.lock().allocations[purpose.index()]
     }
 
     /// Bytes live now, over all purposes and columns.
@@ -263,7 +278,7 @@ mod tests {
             }
             let peak = ledger.peak();
             prop_assert_eq!(peak.total_bytes(), best);
-            for purpose in Purpose::ALL {
+            for &purpose in Purpose::ALL {
                 for (column, amounts) in snapshot.iter().take(3).enumerate() {
                     prop_assert_eq!(peak.column_bytes(column, purpose), amounts[purpose.index()]);
                 }

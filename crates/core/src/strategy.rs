@@ -17,6 +17,7 @@ pub const PRESETS: [&str; 5] = [
 
 /// Owner of the buffer that a page's stored bytes are read into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Fetch {
     /// Allocated for one page, freed when the next step has its bytes.
     Temporary,
@@ -28,6 +29,7 @@ pub enum Fetch {
 
 /// Owner of the buffer that a page is decrypted into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Decrypt {
     /// Allocated for one page, freed when the page is decompressed.
     Temporary,
@@ -39,6 +41,7 @@ pub enum Decrypt {
 
 /// Owner of the buffer that holds the page as the decoder reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PageBuffer {
     /// Allocated for one page, freed when the decoder is done with it.
     Temporary,
@@ -48,8 +51,10 @@ pub enum PageBuffer {
     Pooled,
 }
 
-/// Owner of the decompression contexts.
+/// Owner of the decompression contexts. It makes a difference for zstd; the other codecs keep nothing
+/// from page to page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CodecContext {
     /// One context per column.
     PerColumn,
@@ -59,7 +64,8 @@ pub enum CodecContext {
 
 /// The owner of each buffer of a page: one choice per part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PageBuffers {
+#[non_exhaustive]
+pub struct BufferOwners {
     /// Owner of the stored bytes.
     pub fetch: Fetch,
     /// Owner of the decrypted bytes. Without effect on files that are not encrypted.
@@ -67,12 +73,15 @@ pub struct PageBuffers {
     /// Owner of the decoded page. Where no step follows that would need another buffer (no codec),
     /// the last buffer that a page goes through is owned so, whichever part it belongs to.
     pub page: PageBuffer,
-    /// Owner of the decompression contexts.
+    /// Owner of the decompression contexts. It makes a difference for zstd; the other codecs keep nothing
+    /// from page to page.
     pub codec: CodecContext,
 }
 
-impl PageBuffers {
-    /// Preset `retained`: Arrow C++ before GH-46971, one decryption and one page buffer per column.
+impl BufferOwners {
+    /// Preset `retained`: Arrow C++ before GH-46971, one decryption and one page buffer per column. Two
+    /// page buffers where a decoder holds one while it asks for the next: in columns with a dictionary
+    /// or repetition levels, which have to be shown to it chunk by chunk.
     pub const RETAINED: Self = Self {
         fetch: Fetch::Temporary,
         decrypt: Decrypt::Retained,
@@ -89,7 +98,7 @@ impl PageBuffers {
         page: PageBuffer::Temporary,
         ..Self::TEMP_DECRYPT
     };
-    /// Preset `pooled`: nothing is given back to the allocator while reading.
+    /// Preset `pooled`: buffers of data pages are not given back to the allocator while reading.
     pub const POOLED: Self = Self {
         fetch: Fetch::Shared,
         decrypt: Decrypt::InPlace,
@@ -166,7 +175,7 @@ fn name_of<C: Copy + PartialEq>(value: C, choices: &[(&'static str, C)]) -> &'st
         .map_or("", |(name, _)| name)
 }
 
-impl fmt::Display for PageBuffers {
+impl fmt::Display for BufferOwners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for name in PRESETS {
             if Self::preset(name) == Some(*self) {
@@ -191,13 +200,13 @@ pub enum ReadStrategy {
     /// The control: the parquet crate's own page reader.
     Upstream,
     /// This crate's page reader with the given owners.
-    Owned(PageBuffers),
+    Owned(BufferOwners),
 }
 
 impl Default for ReadStrategy {
-    /// [`PageBuffers::POOLED`].
+    /// [`BufferOwners::POOLED`].
     fn default() -> Self {
-        Self::Owned(PageBuffers::POOLED)
+        Self::Owned(BufferOwners::POOLED)
     }
 }
 
@@ -227,7 +236,7 @@ impl FromStr for ReadStrategy {
             }
             Some(name) => {
                 let preset =
-                    PageBuffers::preset(name).ok_or_else(|| StrategyError::UnknownPreset {
+                    BufferOwners::preset(name).ok_or_else(|| StrategyError::UnknownPreset {
                         name: (*name).to_owned(),
                     })?;
                 items.next();
@@ -235,7 +244,7 @@ impl FromStr for ReadStrategy {
             }
         };
 
-        let mut buffers = base.unwrap_or(PageBuffers::POOLED);
+        let mut buffers = base.unwrap_or(BufferOwners::POOLED);
         let mut given = Vec::new();
         for item in items {
             let (part, choice) = item
@@ -336,7 +345,7 @@ mod tests {
             for (_, decrypt) in DECRYPT {
                 for (_, page) in PAGE {
                     for (_, codec) in CODEC {
-                        let strategy = ReadStrategy::Owned(PageBuffers {
+                        let strategy = ReadStrategy::Owned(BufferOwners {
                             fetch,
                             decrypt,
                             page,
@@ -351,9 +360,9 @@ mod tests {
 
     #[test]
     fn a_preset_takes_replacements() {
-        let expected = PageBuffers {
+        let expected = BufferOwners {
             codec: CodecContext::Shared,
-            ..PageBuffers::TEMP_BOTH
+            ..BufferOwners::TEMP_BOTH
         };
         let parsed = parse("temp-both,codec=shared").unwrap();
         assert_eq!(parsed, ReadStrategy::Owned(expected));

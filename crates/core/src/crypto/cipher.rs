@@ -6,6 +6,8 @@ use std::ops::Range;
 use parquet::errors::{ParquetError, Result};
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
+use crate::buffer::Buffer;
+
 /// Bytes of the length in front of a module.
 pub(crate) const LENGTH_LEN: usize = 4;
 pub(super) const NONCE_LEN: usize = 12;
@@ -47,15 +49,16 @@ impl Cipher {
         Ok(start..start + plain.len())
     }
 
-    pub(super) fn open_separate(&self, module: &[u8], aad: &[u8], out: &mut [u8]) -> Result<usize> {
+    pub(super) fn open_separate(&self, module: &[u8], aad: &[u8], out: &mut Buffer) -> Result<()> {
         let nonce = check_frame(module)?;
-        let sealed = &module[LENGTH_LEN + NONCE_LEN..];
-        let out = out.get_mut(..sealed.len()).ok_or_else(failed)?;
-        out.copy_from_slice(sealed);
-        self.key
-            .open_in_place(nonce, Aad::from(aad), out)
-            .map(|plain| plain.len())
-            .map_err(|_| failed())
+        out.copy_from(&module[LENGTH_LEN + NONCE_LEN..]);
+        let plain = self
+            .key
+            .open_in_place(nonce, Aad::from(aad), out.as_mut_slice())
+            .map_err(|_| failed())?
+            .len();
+        out.narrow(0..plain);
+        Ok(())
     }
 }
 
@@ -88,6 +91,9 @@ fn failed() -> ParquetError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::{Home, Keep};
+    use crate::ledger::{Ledger, Purpose};
+    use std::sync::Arc;
 
     fn seal(key: &[u8], aad: &[u8], plain: &[u8]) -> Vec<u8> {
         let cipher = Cipher::new(key).unwrap();
@@ -112,9 +118,11 @@ mod tests {
         for key in [&[1u8; 16][..], &[2u8; 32]] {
             let module = seal(key, b"aad", b"hello");
             let cipher = Cipher::new(key).unwrap();
-            let mut out = [0u8; 64];
-            assert_eq!(cipher.open_separate(&module, b"aad", &mut out).unwrap(), 5);
-            assert_eq!(&out[..5], b"hello");
+            let ledger = Arc::new(Ledger::new(1));
+            let home = Home::new(Keep::Nothing, Purpose::Decrypt, None, &ledger);
+            let mut out = home.take_empty(module.len(), 0);
+            cipher.open_separate(&module, b"aad", &mut out).unwrap();
+            assert_eq!(out.as_ref(), b"hello");
             let mut here = module.clone();
             let range = cipher.open_in_place(&mut here, b"aad").unwrap();
             assert_eq!(&here[range], b"hello");

@@ -5,7 +5,9 @@
 mod aad;
 mod cipher;
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use parquet::encryption::decrypt::FileDecryptionProperties;
 use parquet::errors::{ParquetError, Result};
@@ -15,6 +17,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 pub(crate) use aad::Module;
 pub(crate) use cipher::{FRAMING_LEN, LENGTH_LEN};
 
+use crate::buffer::Buffer;
 use crate::format::footer::FileEncryption;
 use aad::Aad;
 use cipher::Cipher;
@@ -24,6 +27,8 @@ pub(crate) struct FileCrypto {
     properties: Arc<FileDecryptionProperties>,
     encryption: FileEncryption,
     file_aad: Vec<u8>,
+    /// Ciphers by column, `None` for the footer's: a key retriever may ask a service for each key.
+    ciphers: Mutex<HashMap<Option<usize>, Arc<Cipher>>>,
 }
 
 impl FileCrypto {
@@ -41,6 +46,7 @@ impl FileCrypto {
             properties,
             encryption,
             file_aad,
+            ciphers: Mutex::default(),
         }
     }
 
@@ -51,24 +57,44 @@ impl FileCrypto {
         row_group: usize,
         column: usize,
     ) -> Result<ColumnCrypto> {
-        let key = match how {
-            ColumnCryptoMetaData::ENCRYPTION_WITH_FOOTER_KEY => self
-                .properties
-                .footer_key(self.encryption.footer_key_metadata.as_deref())?,
-            ColumnCryptoMetaData::ENCRYPTION_WITH_COLUMN_KEY(with) => self
-                .properties
-                .column_key(&with.path_in_schema.join("."), with.key_metadata.as_deref())?,
+        let cipher = match how {
+            ColumnCryptoMetaData::ENCRYPTION_WITH_FOOTER_KEY => self.cipher(None, || {
+                let key_metadata = self.encryption.footer_key_metadata.as_deref();
+                self.properties.footer_key(key_metadata)
+            })?,
+            ColumnCryptoMetaData::ENCRYPTION_WITH_COLUMN_KEY(with) => {
+                self.cipher(Some(column), || {
+                    let name = with.path_in_schema.join(".");
+                    let key_metadata = with.key_metadata.as_deref();
+                    self.properties.column_key(&name, key_metadata)
+                })?
+            }
         };
         Ok(ColumnCrypto {
-            cipher: Cipher::new(&key)?,
+            cipher,
             aad: Aad::new(&self.file_aad, row_group, column)?,
         })
+    }
+
+    /// The cipher of a column, or of the footer, made the first time that it is needed.
+    fn cipher<'k>(
+        &self,
+        of: Option<usize>,
+        key: impl FnOnce() -> Result<Cow<'k, Vec<u8>>>,
+    ) -> Result<Arc<Cipher>> {
+        let mut ciphers = self.ciphers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cipher) = ciphers.get(&of) {
+            return Ok(Arc::clone(cipher));
+        }
+        let cipher = Arc::new(Cipher::new(&key()?)?);
+        ciphers.insert(of, Arc::clone(&cipher));
+        Ok(cipher)
     }
 }
 
 /// What decrypts the modules of one column chunk.
 pub(crate) struct ColumnCrypto {
-    cipher: Cipher,
+    cipher: Arc<Cipher>,
     aad: Aad,
 }
 
@@ -102,15 +128,15 @@ impl ColumnCrypto {
         self.cipher.open_in_place(module, &aad)
     }
 
-    /// Decrypts `module` into `out` and returns the plaintext's length. `out` must hold all of the
-    /// module but its length and nonce, see [`separate_len`](Self::separate_len).
+    /// Decrypts `module` into `out`, which takes [`separate_len`](Self::separate_len) bytes and then shows
+    /// the plaintext.
     pub(crate) fn open_separate(
         &self,
         module: &[u8],
         kind: Module,
         page_ordinal: usize,
-        out: &mut [u8],
-    ) -> Result<usize> {
+        out: &mut Buffer,
+    ) -> Result<()> {
         let aad = self.aad.of(kind, page_ordinal)?;
         self.cipher.open_separate(module, &aad, out)
     }

@@ -120,9 +120,9 @@ impl RawHeader {
             (2, FieldType::I32) => self.uncompressed_size = Some(r.i32()?),
             (3, FieldType::I32) => self.stored_size = Some(r.i32()?),
             (4, FieldType::I32) => self.crc = Some(r.i32()?),
-            (5, FieldType::Struct) => self.data = Some(RawPage::read(r)?),
-            (7, FieldType::Struct) => self.dictionary = Some(RawPage::read(r)?),
-            (8, FieldType::Struct) => self.data_v2 = Some(RawPage::read(r)?),
+            (5, FieldType::Struct) => self.data = Some(RawPage::read(r, NO_FLAG)?),
+            (7, FieldType::Struct) => self.dictionary = Some(RawPage::read(r, IS_SORTED)?),
+            (8, FieldType::Struct) => self.data_v2 = Some(RawPage::read(r, IS_COMPRESSED)?),
             (1..=4, _) => return Err(ThriftError::Invalid("a header field has the wrong type")),
             _ => return Ok(false),
         }
@@ -174,6 +174,11 @@ impl RawHeader {
     }
 }
 
+/// Field numbers of the booleans; a v1 data page has none.
+const NO_FLAG: i16 = 0;
+const IS_SORTED: i16 = 3;
+const IS_COMPRESSED: i16 = 7;
+
 const MISSING: ThriftError = ThriftError::Invalid("a required header field is missing");
 
 fn size(value: Option<i32>) -> Result<usize, ThriftError> {
@@ -182,12 +187,13 @@ fn size(value: Option<i32>) -> Result<usize, ThriftError> {
 }
 
 impl RawPage {
-    fn read(r: &mut CompactReader<'_>) -> Result<Self, ThriftError> {
+    /// Reads a structure whose boolean is field `flag`.
+    fn read(r: &mut CompactReader<'_>, flag: i16) -> Result<Self, ThriftError> {
         let mut page = Self::default();
         r.structure(|r, field| {
             match field.kind {
-                FieldType::True => page.flag = Some(true),
-                FieldType::False => page.flag = Some(false),
+                FieldType::True if field.id == flag => page.flag = Some(true),
+                FieldType::False if field.id == flag => page.flag = Some(false),
                 FieldType::I32 => {
                     let value = r.i32()?;
                     if let Some(slot) = usize::try_from(field.id)

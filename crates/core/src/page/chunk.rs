@@ -22,6 +22,8 @@ use crate::source::ReadAt;
 const HEADER_WINDOW: usize = 256;
 /// A longer header is looked for in a window that grows by this factor, up to the chunk's end.
 const WINDOW_GROWTH: usize = 8;
+/// No header is longer: one that says so is damaged, and is not followed through the whole chunk.
+const HEADER_MAX: usize = 16 << 20;
 
 /// A page whose header has been read and whose body has not.
 #[derive(Clone)]
@@ -41,8 +43,8 @@ pub(crate) struct ChunkCursor<T> {
     codec: Compression,
     row_group: usize,
     column: usize,
-    /// Decompressed size of the chunk by its metadata, bytes.
-    uncompressed_size: u64,
+    /// Decompressed size of the chunk by its metadata, bytes; `None` where that does not say.
+    uncompressed_size: Option<u64>,
     /// Next byte to read, from the start of the file.
     at: u64,
     /// End of the chunk.
@@ -69,7 +71,10 @@ impl<T: ReadAt> ChunkCursor<T> {
         let (at, end) = extent(chunk).map_err(|e| located(e, chunk, row_group))?;
         Ok(Self {
             codec: chunk.compression(),
-            uncompressed_size: u64::try_from(chunk.uncompressed_size()).unwrap_or(0),
+            // DuckDB before 0.6 wrote 0.
+            uncompressed_size: u64::try_from(chunk.uncompressed_size())
+                .ok()
+                .filter(|size| *size > 0),
             expect_dictionary: chunk.dictionary_page_offset().is_some(),
             owners,
             crypto,
@@ -203,15 +208,16 @@ impl<T: ReadAt> ChunkCursor<T> {
         if let Some(found) = self.parse_header(window)? {
             return Ok(found);
         }
-        // Rare: a header with long statistics. The window ends at the chunk's end at the latest.
+        // Rare: a header with long statistics.
+        let most = remaining.min(HEADER_MAX);
         let mut len = HEADER_WINDOW;
         loop {
-            if len >= remaining {
-                return Err(ParquetError::EOF(
-                    "a page header ends behind its column chunk".into(),
+            if len >= most {
+                return Err(invalid_header(
+                    "it does not end where it should at the latest",
                 ));
             }
-            len = len.saturating_mul(WINDOW_GROWTH).min(remaining);
+            len = len.saturating_mul(WINDOW_GROWTH).min(most);
             let mut window = vec![0u8; len];
             self.file.source.read_exact_at(&mut window, self.at)?;
             if let Some(found) = self.parse_header(&mut window)? {
@@ -298,23 +304,16 @@ impl<T: ReadAt> ChunkCursor<T> {
         };
         let module = self.fetched(pending, &owners.fetch)?;
         let len = ColumnCrypto::separate_len(stored_size);
-        let mut buffer = last.unwrap_or(decrypt).take(len, self.column);
-        let plain = crypto.open_separate(
-            module.as_ref(),
-            kind,
-            pending.ordinal,
-            buffer.as_mut_slice(),
-        )?;
-        buffer.narrow(0..plain);
+        let mut buffer = last.unwrap_or(decrypt).take_empty(len, self.column);
+        crypto.open_separate(module.as_ref(), kind, pending.ordinal, &mut buffer)?;
         Ok(buffer)
     }
 
     /// The stored bytes of the body, in a buffer of `home`.
     fn fetched(&self, pending: &Pending, home: &Arc<Home>) -> Result<Buffer> {
-        let mut buffer = home.take(pending.header.stored_size, self.column);
-        self.file
-            .source
-            .read_exact_at(buffer.as_mut_slice(), pending.body)?;
+        let len = pending.header.stored_size;
+        let mut buffer = home.take_empty(len, self.column);
+        buffer.read_from(&self.file.source, pending.body, len)?;
         if self.file.verify_checksums
             && let Some(expected) = pending.header.crc
         {
@@ -363,7 +362,9 @@ impl<T: ReadAt> ChunkCursor<T> {
 
     /// Refuses a decompressed size that the chunk's metadata or the codec rules out.
     fn check_size(&self, page_size: usize, values: &[u8], values_len: usize) -> Result<()> {
-        let chunk_allows = page_size as u64 <= self.uncompressed_size;
+        let chunk_allows = self
+            .uncompressed_size
+            .is_none_or(|size| page_size as u64 <= size);
         let codec_allows =
             codec::max_decompressed_len(self.codec, values).is_none_or(|max| values_len <= max);
         if chunk_allows && codec_allows {

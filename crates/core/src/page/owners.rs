@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use crate::buffer::{Home, Keep};
 use crate::codec::Decompressor;
 use crate::ledger::{Ledger, Purpose};
-use crate::strategy::{CodecContext, Decrypt, Fetch, PageBuffer, PageBuffers};
+use crate::strategy::{BufferOwners, CodecContext, Decrypt, Fetch, PageBuffer};
 
 /// What all columns of a reader share.
 pub(crate) struct ReaderOwners {
-    strategy: PageBuffers,
+    strategy: BufferOwners,
     ledger: Arc<Ledger>,
     /// Homes that keep nothing need no column, so one serves all.
     fetch: Arc<Home>,
@@ -28,13 +28,13 @@ pub(crate) struct ColumnOwners {
     pub(crate) decrypt: Option<Arc<Home>>,
     /// Data pages.
     pub(crate) page: Arc<Home>,
-    /// Dictionary pages: never reused, for a decoder may ask for one after the next data page.
+    /// Dictionary pages: they live as long as their chunk is read, so nothing is gained by keeping them.
     pub(crate) dictionary: Arc<Home>,
     pub(crate) codec: Arc<Mutex<Decompressor>>,
 }
 
 impl ReaderOwners {
-    pub(crate) fn new(strategy: PageBuffers, ledger: &Arc<Ledger>) -> Self {
+    pub(crate) fn new(strategy: BufferOwners, ledger: &Arc<Ledger>) -> Self {
         let home = |keep, purpose| Home::new(keep, purpose, None, ledger);
         Self {
             strategy,

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
+use arrow_schema::{FieldRef, SchemaRef};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder, RowSelection,
@@ -17,16 +18,16 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::reader::Reader;
 use crate::crypto::FileCrypto;
-use crate::format::footer;
+use crate::format::footer::{self, FileEncryption};
 use crate::guard;
-use crate::ledger::{Ledger, Purpose};
+use crate::ledger::Ledger;
 use crate::page::chunk::ChunkCursor;
 use crate::page::file::FileShared;
 use crate::page::info::PageInfo;
 use crate::page::owners::ReaderOwners;
 use crate::page::row_groups::StrategyRowGroups;
 use crate::source::ReadAt;
-use crate::strategy::{PageBuffers, ReadStrategy};
+use crate::strategy::{BufferOwners, ReadStrategy};
 
 /// Rows per batch unless [`with_batch_size`](ReaderBuilder::with_batch_size) says otherwise, as in
 /// the parquet crate.
@@ -42,6 +43,8 @@ pub struct ReaderBuilder<T> {
     row_groups: Option<Vec<usize>>,
     selection: Option<RowSelection>,
     decryption: Option<Arc<FileDecryptionProperties>>,
+    /// How the file is encrypted, where that was read when it was opened.
+    encryption: Option<FileEncryption>,
     verify_checksums: bool,
 }
 
@@ -77,6 +80,9 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         let metadata = guard::catch(|| ArrowReaderMetadata::load(&source, options))
             .map_err(ParquetError::General)??;
         let mut builder = Self::new_with_metadata(source, metadata);
+        if decryption.is_some() {
+            builder.encryption = footer::read_encryption(&builder.source, builder.source.len())?;
+        }
         builder.decryption = decryption;
         Ok(builder)
     }
@@ -94,6 +100,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             row_groups: None,
             selection: None,
             decryption: None,
+            encryption: None,
             verify_checksums: false,
         }
     }
@@ -164,7 +171,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     }
 
     /// Whether to check each page's CRC-32, where the file has one, over the page as stored.
-    /// Default: no, as in the parquet crate. The control `upstream` does not check.
+    /// Default: no, as in the parquet crate. The control `upstream` cannot, and refuses to be built so.
     #[must_use]
     pub fn with_page_checksum_verification(self, verify: bool) -> Self {
         Self {
@@ -177,15 +184,11 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     ///
     /// # Errors
     /// Where a row group does not exist, a column's type is not supported, or the file is encrypted
-    /// in a way that is not.
+    /// in a way that is not. Keys of columns that are missing or wrong show when their pages are read.
     pub fn build(self) -> Result<Reader> {
         let columns = self.parquet_schema().num_columns();
         let ledger = Arc::new(Ledger::new(columns));
-        ledger.charge(
-            Purpose::Metadata,
-            None,
-            self.metadata().memory_size() as u64,
-        );
+        let metadata = self.metadata().memory_size() as u64;
         self.check_row_groups()?;
         let inner = match self.strategy {
             ReadStrategy::Upstream => guard::catch(|| self.build_upstream()),
@@ -194,7 +197,8 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
                 guard::catch(move || self.build_owned(buffers, ledger))
             }
         };
-        Ok(Reader::new(inner.map_err(ParquetError::General)??, ledger))
+        let inner = inner.map_err(ParquetError::General)??;
+        Ok(Reader::new(inner, ledger, metadata))
     }
 
     /// The pages of every column chunk as their headers describe them; no page body is read.
@@ -206,7 +210,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     /// Where a header is damaged or cannot be decrypted.
     pub fn pages(&self) -> Result<Vec<PageInfo>> {
         let ledger = Arc::new(Ledger::new(self.parquet_schema().num_columns()));
-        let owners = ReaderOwners::new(PageBuffers::TEMP_BOTH, &ledger);
+        let owners = ReaderOwners::new(BufferOwners::TEMP_BOTH, &ledger);
         let file = Arc::new(FileShared {
             source: &self.source,
             len: self.source.len(),
@@ -235,8 +239,25 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         let Some(properties) = &self.decryption else {
             return Ok(None);
         };
-        let encryption = footer::read_encryption(&self.source, self.source.len())?;
+        let encryption = match &self.encryption {
+            Some(read) => Some(read.clone()),
+            None => footer::read_encryption(&self.source, self.source.len())?,
+        };
         Ok(encryption.map(|encryption| FileCrypto::new(Arc::clone(properties), encryption)))
+    }
+
+    fn refuse_virtual_columns(&self) -> Result<()> {
+        let is_virtual = |field: &&FieldRef| {
+            let name = field.metadata().get(EXTENSION_TYPE_NAME_KEY);
+            name.is_some_and(|name| name.starts_with("arrow.virtual."))
+        };
+        match self.metadata.schema().fields().iter().find(is_virtual) {
+            Some(field) => Err(ParquetError::NYI(format!(
+                "virtual column '{}': only the strategy upstream gives virtual columns",
+                field.name()
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn check_row_groups(&self) -> Result<()> {
@@ -250,6 +271,11 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     }
 
     fn build_upstream(self) -> Result<ParquetRecordBatchReader> {
+        if self.verify_checksums {
+            return Err(ParquetError::NYI(
+                "page checksums: the strategy upstream does not verify them".into(),
+            ));
+        }
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.source, self.metadata)
                 .with_batch_size(self.batch_size)
@@ -265,18 +291,23 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
 
     fn build_owned(
         self,
-        buffers: PageBuffers,
+        buffers: BufferOwners,
         ledger: &Arc<Ledger>,
     ) -> Result<ParquetRecordBatchReader> {
         let metadata = Arc::clone(self.metadata.metadata());
         let len = self.source.len();
         let crypto = self.file_crypto()?;
+        self.refuse_virtual_columns()?;
         let levels = parquet_to_arrow_field_levels(
             metadata.file_metadata().schema_descr(),
             self.projection,
             Some(self.metadata.schema().fields()),
         )?;
-        let num_rows = usize::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
+        let num_rows = usize::try_from(metadata.file_metadata().num_rows()).map_err(|_| {
+            ParquetError::General(
+                "the metadata says that the file has a negative number of rows".into(),
+            )
+        })?;
         let row_groups = StrategyRowGroups {
             owners: ReaderOwners::new(buffers, ledger),
             row_groups: self

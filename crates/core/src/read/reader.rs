@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{BinaryViewType, ByteViewType, StringViewType};
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_buffer::Buffer;
+use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
@@ -18,6 +18,8 @@ use crate::ledger::{Ledger, Purpose};
 pub struct Reader {
     inner: ParquetRecordBatchReader,
     ledger: Arc<Ledger>,
+    /// Bytes of the metadata, as charged to the ledger.
+    metadata: u64,
     /// Bytes of the last batch, as charged to the ledger.
     output: u64,
     failed: bool,
@@ -33,10 +35,13 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
-    pub(super) fn new(inner: ParquetRecordBatchReader, ledger: Arc<Ledger>) -> Self {
+    /// `metadata` is the size of the file's metadata in bytes.
+    pub(super) fn new(inner: ParquetRecordBatchReader, ledger: Arc<Ledger>, metadata: u64) -> Self {
+        ledger.charge(Purpose::Metadata, None, metadata);
         Self {
             inner,
             ledger,
+            metadata,
             output: 0,
             failed: false,
         }
@@ -69,7 +74,9 @@ impl Iterator for Reader {
         let next = guard::catch(|| self.inner.next())
             .unwrap_or_else(|message| Some(Err(ArrowError::ParquetError(message))));
         match &next {
-            Some(Ok(batch)) => self.charge_output(batch.columns().iter().map(owned_bytes).sum()),
+            Some(Ok(batch)) => {
+                self.charge_output(batch.columns().iter().map(|array| owned_bytes(array)).sum())
+            }
             Some(Err(_)) => self.failed = true,
             None => {}
         }
@@ -83,17 +90,30 @@ impl RecordBatchReader for Reader {
     }
 }
 
-/// Bytes of an array's own buffers. The data of a byte-view array are pages, which count as pages.
-fn owned_bytes(array: &Arc<dyn Array>) -> u64 {
-    fn views<T: ByteViewType>(array: &dyn Array) -> usize {
-        let array = array.as_byte_view::<T>();
-        let nulls = array.nulls().map_or(0, |n| n.buffer().capacity());
-        array.views().inner().capacity() + nulls
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.charge_output(0);
+        self.ledger.release(Purpose::Metadata, None, self.metadata);
     }
-    let bytes = match array.data_type() {
-        DataType::Utf8View => views::<StringViewType>(array),
-        DataType::BinaryView => views::<BinaryViewType>(array),
-        _ => array.get_buffer_memory_size(),
-    };
-    bytes as u64
+}
+
+/// Bytes of an array's own buffers. The data of byte-view arrays, nested ones too, are pages, which
+/// count as pages.
+fn owned_bytes(array: &dyn Array) -> u64 {
+    fn bytes(data: &ArrayData) -> usize {
+        let own = match data.data_type() {
+            // The views come first, then the pages that they point into.
+            DataType::Utf8View | DataType::BinaryView => &data.buffers()[..1],
+            _ => data.buffers(),
+        };
+        let own: usize = own.iter().map(Buffer::capacity).sum();
+        let nulls = data.nulls().map_or(0, |nulls| nulls.buffer().capacity());
+        own + nulls + data.child_data().iter().map(bytes).sum::<usize>()
+    }
+    match array.data_type() {
+        kind if kind.is_nested() || matches!(kind, DataType::Utf8View | DataType::BinaryView) => {
+            bytes(&array.to_data()) as u64
+        }
+        _ => array.get_buffer_memory_size() as u64,
+    }
 }

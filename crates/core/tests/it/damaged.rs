@@ -12,6 +12,7 @@ use parquet::file::properties::WriterVersion;
 use proptest::prelude::*;
 
 use crate::generated::{all_types, properties};
+use crate::support::strategies;
 
 fn file(codec: Compression, version: WriterVersion, dictionary: bool) -> Vec<u8> {
     let batch = all_types().slice(0, 300);
@@ -171,5 +172,32 @@ fn a_lying_length_is_refused_before_it_is_allocated() {
             assert!(error.contains("decompresses to 8191 bytes"), "{error}");
             assert_eq!(ledger.peak().bytes(Purpose::Page), 0, "{codec} {strategy}");
         }
+    }
+}
+
+#[test]
+fn a_chunk_whose_size_is_not_said_is_read() {
+    // As DuckDB before 0.6 wrote: `total_uncompressed_size` is 0 in every chunk.
+    let bytes = Bytes::from(file(Compression::SNAPPY, WriterVersion::PARQUET_1_0, true));
+    let metadata = load(&bytes).metadata().as_ref().clone();
+    let mut builder = metadata.into_builder();
+    let row_groups = builder.take_row_groups().into_iter().map(|row_group| {
+        let mut builder = row_group.into_builder();
+        let columns = builder.take_columns().into_iter().map(|column| {
+            let builder = column.into_builder().set_total_uncompressed_size(0);
+            builder.build().unwrap()
+        });
+        let columns = columns.collect();
+        builder.set_column_metadata(columns).build().unwrap()
+    });
+    let row_groups = row_groups.collect();
+    let metadata = Arc::new(builder.set_row_groups(row_groups).build());
+    let metadata = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new()).unwrap();
+    for strategy in strategies() {
+        assert_eq!(
+            read(bytes.clone(), metadata.clone(), strategy),
+            Ok(300),
+            "{strategy}"
+        );
     }
 }

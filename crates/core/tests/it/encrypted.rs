@@ -4,11 +4,16 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquet_core::{ReadStrategy, ReaderBuilder};
+use arrow_select::concat::concat_batches;
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use parquet::basic::Compression;
 use parquet::encryption::decrypt::{FileDecryptionProperties, KeyRetriever};
 use parquet::encryption::encrypt::FileEncryptionProperties;
 use parquet::errors::{ParquetError, Result};
+use parquet::file::properties::WriterVersion;
 use tempfile::TempDir;
 
 use crate::generated::{all_types, properties, write};
@@ -24,7 +29,7 @@ fn round_trip(encryption: Arc<FileEncryptionProperties>, keys: &Keys) -> (TempDi
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     let properties = properties()
-        .set_compression(parquet::basic::Compression::SNAPPY)
+        .set_compression(Compression::SNAPPY)
         .with_file_encryption_properties(encryption)
         .build();
     write(&path, &all_types(), properties);
@@ -50,6 +55,63 @@ fn uniform() -> (TempDir, PathBuf) {
 #[test]
 fn one_key_for_all() {
     uniform();
+}
+
+#[test]
+fn either_page_version_every_codec_and_parts_of_the_file() {
+    let batch = all_types();
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        for codec in [
+            Compression::UNCOMPRESSED,
+            Compression::ZSTD(Default::default()),
+            Compression::LZ4_RAW,
+        ] {
+            for dictionary in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("file.parquet");
+                let encryption = FileEncryptionProperties::builder(FOOTER_KEY.to_vec());
+                let properties = properties()
+                    .set_compression(codec)
+                    .set_writer_version(version)
+                    .set_dictionary_enabled(dictionary)
+                    .with_file_encryption_properties(encryption.build().unwrap())
+                    .build();
+                write(&path, &batch, properties);
+                let keys = footer_key();
+                let expected = stock(&path, options(Some(&keys)), 100).unwrap().unwrap();
+                let whole = concat_batches(&batch.schema(), &expected).unwrap();
+                for strategy in strategies() {
+                    let found = with_strategy(&path, options(Some(&keys)), 100, strategy).unwrap();
+                    assert!(
+                        expected == found,
+                        "{strategy} {codec} {version:?} {dictionary}"
+                    );
+                    // Skipped pages count in the ordinals that pages are encrypted with.
+                    let selection = RowSelection::from(vec![
+                        RowSelector::skip(790),
+                        RowSelector::select(20),
+                        RowSelector::skip(900),
+                        RowSelector::select(30),
+                    ]);
+                    let file = File::open(&path).unwrap();
+                    let reader = ReaderBuilder::try_new_with_options(file, options(Some(&keys)))
+                        .unwrap()
+                        .with_strategy(strategy)
+                        .with_row_selection(selection)
+                        .build()
+                        .unwrap();
+                    let found: Vec<_> = reader.map(|batch| batch.unwrap()).collect();
+                    let found = concat_batches(&batch.schema(), &found).unwrap();
+                    let parts = [whole.slice(790, 20), whole.slice(1_710, 30)];
+                    let parts = concat_batches(&batch.schema(), &parts).unwrap();
+                    assert!(
+                        found == parts,
+                        "{strategy} {codec} {version:?} {dictionary}"
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -103,11 +165,12 @@ fn an_aad_prefix_that_the_file_stores_or_does_not() {
     }
 }
 
-/// Keys by the metadata that names them.
-struct Kms(HashMap<&'static [u8], &'static [u8]>);
+/// Keys by the metadata that names them, and how often it was asked.
+struct Kms(HashMap<&'static [u8], &'static [u8]>, AtomicUsize);
 
 impl KeyRetriever for Kms {
     fn retrieve_key(&self, key_metadata: &[u8]) -> Result<Vec<u8>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
         self.0
             .get(key_metadata)
             .map(|key| key.to_vec())
@@ -117,11 +180,13 @@ impl KeyRetriever for Kms {
 
 #[test]
 fn a_key_retriever() {
-    let kms = Kms(HashMap::from([
-        (&b"footer"[..], FOOTER_KEY),
-        (&b"column"[..], COLUMN_KEY),
-    ]));
-    let keys = FileDecryptionProperties::with_key_retriever(Arc::new(kms))
+    let kms = Kms(
+        HashMap::from([(&b"footer"[..], FOOTER_KEY), (&b"column"[..], COLUMN_KEY)]),
+        AtomicUsize::new(0),
+    );
+    let kms = Arc::new(kms);
+    let retriever: Arc<dyn KeyRetriever> = Arc::<Kms>::clone(&kms);
+    let keys = FileDecryptionProperties::with_key_retriever(retriever)
         .build()
         .unwrap();
     for plaintext_footer in [false, true] {
@@ -131,7 +196,15 @@ fn a_key_retriever() {
             .with_column_key_and_metadata("utf8", COLUMN_KEY.to_vec(), b"column".to_vec())
             .build()
             .unwrap();
-        round_trip(encryption, &keys);
+        let (_folder, path) = round_trip(encryption, &keys);
+        // A service is asked once for each key by the metadata's reader and once by ours, however many
+        // chunks there are.
+        kms.1.store(0, Ordering::Relaxed);
+        let pooled = ReadStrategy::default();
+        with_strategy(&path, options(Some(&keys)), 100, pooled).unwrap();
+        let asked = kms.1.load(Ordering::Relaxed);
+        // The parquet crate asks for a column's key for each of its two row groups.
+        assert!(asked <= 2 + 3, "{asked}");
     }
 }
 

@@ -53,25 +53,97 @@ fn file(encrypted: bool, codec: Compression) -> Bytes {
 }
 
 fn peak(file: &Bytes, strategy: &str) -> LedgerPeak {
-    let keys = FileDecryptionProperties::builder(KEY.to_vec())
-        .build()
-        .unwrap();
-    let options = ArrowReaderOptions::new().with_file_decryption_properties(keys);
-    let reader = ReaderBuilder::try_new_with_options(file.clone(), options)
-        .unwrap()
-        .with_strategy(strategy.parse().unwrap())
-        .with_batch_size(BATCH_ROWS)
-        .build()
-        .unwrap();
+    let reader = builder(file, strategy).build().unwrap();
     let ledger = reader.ledger();
     assert_eq!(
         reader.map(|b| b.unwrap().num_rows()).sum::<usize>(),
         8 * PAGE_ROWS
     );
     let peak = ledger.peak();
-    // Dropping the reader frees all but the metadata, which the caller may share.
-    assert_eq!(ledger.live_bytes(), peak.bytes(Purpose::Metadata));
+    assert_eq!(ledger.live_bytes(), 0, "dropping the reader releases all");
     peak
+}
+
+/// Page and decryption buffers that reading all of `file` allocates.
+fn allocated(file: &Bytes, strategy: &str) -> (u64, u64) {
+    let reader = builder(file, strategy).build().unwrap();
+    let ledger = reader.ledger();
+    assert!(reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>() > 0);
+    (
+        ledger.allocated_buffers(Purpose::Page),
+        ledger.allocated_buffers(Purpose::Decrypt),
+    )
+}
+
+fn builder(file: &Bytes, strategy: &str) -> ReaderBuilder<Bytes> {
+    let keys = FileDecryptionProperties::builder(KEY.to_vec())
+        .build()
+        .unwrap();
+    let options = ArrowReaderOptions::new().with_file_decryption_properties(keys);
+    ReaderBuilder::try_new_with_options(file.clone(), options)
+        .unwrap()
+        .with_strategy(strategy.parse().unwrap())
+        .with_batch_size(BATCH_ROWS)
+}
+
+#[test]
+fn owners_differ_in_how_often_they_allocate() {
+    let file = file(true, Compression::SNAPPY);
+    let (columns, pages) = (COLUMNS as u64, 8 * COLUMNS as u64);
+    // Stored pages differ by some bytes: a column's decryption buffer may be replaced by a larger one.
+    let (page, decrypt) = allocated(&file, "retained");
+    assert_eq!(page, columns);
+    assert!((columns..pages).contains(&decrypt), "{decrypt}");
+    assert_eq!(allocated(&file, "temp-decrypt"), (columns, pages));
+    assert_eq!(allocated(&file, "temp-both"), (pages, pages));
+    // One more than there are columns where a page is taken before one comes back.
+    let (page, decrypt) = allocated(&file, "pooled");
+    assert!((columns..=columns + 1).contains(&page), "{page}");
+    assert_eq!(decrypt, 0);
+}
+
+#[test]
+fn columns_with_a_dictionary_keep_their_buffers_too() {
+    let rows = 8 * PAGE_ROWS as i32;
+    let values = (0..rows).map(|i| i % 1_000);
+    let array: ArrayRef = Arc::new(arrow_array::Int32Array::from_iter_values(values));
+    let batch = RecordBatch::try_from_iter([("i", array)]).unwrap();
+    let properties = WriterProperties::builder()
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(PAGE_ROWS)
+        .build();
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let file = Bytes::from(file);
+    // The decoder holds a page while it asks for the next one, so there are two.
+    assert_eq!(allocated(&file, "retained").0, 2);
+    assert_eq!(allocated(&file, "pooled").0, 2);
+    assert_eq!(allocated(&file, "temp-both").0, 8);
+}
+
+#[test]
+fn a_shared_codec_is_one_context() {
+    let file = file(false, Compression::ZSTD(Default::default()));
+    let codec = |strategy| peak(&file, strategy).bytes(Purpose::Codec);
+    let one = codec("pooled");
+    assert!(one > 50_000, "{one}");
+    assert_eq!(codec("pooled,codec=per-column"), one * COLUMNS as u64);
+}
+
+#[test]
+fn a_reader_that_is_dropped_early_owns_nothing_more() {
+    let file = file(true, Compression::SNAPPY);
+    for strategy in ["retained", "temp-both", "pooled", "upstream"] {
+        let mut reader = builder(&file, strategy).build().unwrap();
+        let ledger = reader.ledger();
+        let batch = reader.next().unwrap().unwrap();
+        assert!(ledger.live_bytes() > 0);
+        drop(reader);
+        assert_eq!(ledger.live_bytes(), 0, "{strategy}");
+        assert_eq!(batch.num_rows(), BATCH_ROWS);
+    }
 }
 
 #[test]
