@@ -3,6 +3,7 @@
 //! it again. On any error nothing stays behind.
 
 mod chunk;
+mod content;
 mod sidecar;
 mod source;
 mod write;
@@ -39,10 +40,11 @@ pub struct Generated {
 /// Generates `dataset` in `folder`, or finds it there.
 ///
 /// The folder is made if it is missing. An existing file is used again only if
-/// its sidecar has this definition's hash and this generator, and its length and
-/// pages are what the sidecar says (read with the dataset's keys, if it is
-/// encrypted). Processes that generate the same file at once each
-/// write their own and rename it into place: the last one stays, whole.
+/// its sidecar has this definition's hash and this generator, its pages are what
+/// the sidecar says (read with the dataset's keys, if it is encrypted), and so is a
+/// hash of all its bytes. Processes that generate the same file at once each write
+/// their own and rename it into place: the last one stays, whole. (An encrypted one
+/// may be left with another's sidecar; the next call then generates it anew.)
 ///
 /// Heap use does not depend on the numbers of rows and columns but by their
 /// metadata, with one exception: of a column with a dictionary the parquet crate
@@ -55,7 +57,7 @@ pub struct Generated {
 pub fn generate(dataset: &Dataset, folder: &Path, progress: &dyn Progress) -> Result<Generated> {
     let path = folder.join(dataset.file_name());
     let keys = dataset.keys()?;
-    if let Some(report) = sidecar::usable(dataset, &path, keys.as_ref()) {
+    if let Some(report) = sidecar::usable(dataset, &path, keys.as_ref(), progress) {
         return Ok(Generated {
             path,
             reused: true,
@@ -85,8 +87,16 @@ pub fn generate(dataset: &Dataset, folder: &Path, progress: &dyn Progress) -> Re
         ))));
     }
 
+    // Of a file that was just written the system still has most in memory.
+    let content = content::hash(temporary.path(), progress)
+        .map_err(|source| Error::ReadBack {
+            path: path.clone(),
+            source,
+        })?
+        .ok_or_else(|| Error::Cancelled { path: path.clone() })?;
+
     // The sidecar is made before either is renamed: what can fail has failed.
-    let sidecar = sidecar::write(dataset, &report, folder).map_err(failed)?;
+    let sidecar = sidecar::write(dataset, &report, content, folder).map_err(failed)?;
     place(temporary.into_temp_path(), &path)?;
     place(sidecar, &sidecar::path_of(&path))?;
     progress.finish();

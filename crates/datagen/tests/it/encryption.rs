@@ -100,3 +100,24 @@ fn a_key_from_a_file_is_looked_for_beside_the_definition_and_not_written() {
     fs::write(folder.path().join("key"), "text:another-key-0123\n").unwrap();
     assert!(!generate(&dataset, folder.path(), &()).unwrap().reused);
 }
+
+#[test]
+fn a_file_is_not_used_again_under_another_column_key_or_prefix() {
+    let folder = tempfile::tempdir().unwrap();
+    let definition = folder.path().join("secret.toml");
+    let text = format!(
+        "description = ''\nseed = 7\n[file]\n{SMALL}\n[[columns]]\nname = 'a'\ntype = 'float32'\n[encryption]\nfooter_key = 'text:0123456789012345'\naad_prefix = 'file:prefix'\ncolumn_keys = {{ a = 'file:column' }}\n"
+    );
+    fs::write(&definition, text).unwrap();
+    fs::write(folder.path().join("column"), "1234567890123450").unwrap();
+    fs::write(folder.path().join("prefix"), "tester").unwrap();
+    let dataset = Dataset::load(&definition).unwrap();
+    let reused = || generate(&dataset, folder.path(), &()).unwrap().reused;
+    assert!(!reused());
+    assert!(reused());
+    fs::write(folder.path().join("column"), "another-key-0123").unwrap();
+    assert!(!reused(), "another column key");
+    assert!(reused());
+    fs::write(folder.path().join("prefix"), "another").unwrap();
+    assert!(!reused(), "another prefix");
+}

@@ -7,7 +7,7 @@ use alloquet_datagen::generate;
 use arrow_array::RecordBatch;
 use sha2::{Digest, Sha256};
 
-use crate::support::{files, kitchen_sink, read};
+use crate::support::{files, kitchen_sink, read, with};
 
 fn sha256(path: &Path) -> String {
     let digest = Sha256::digest(fs::read(path).unwrap());
@@ -73,6 +73,45 @@ fn an_existing_file_is_used_again_only_if_it_is_the_one() {
     assert!(!reused(), "no magic at the end");
     assert!(reused());
     assert_eq!(fs::read(&first.path).unwrap(), bytes);
+}
+
+const ONE_COLUMN: &str = "row_groups = 1\nrows_per_row_group = 5_000\npage_bytes = 4096\ncompression = 'none'\n[[columns]]\nname = 'a'\ntype = 'float32'\n";
+
+#[test]
+fn a_page_with_a_flipped_bit_is_not_used_again() {
+    for encryption in ["", "[encryption]\nfooter_key = 'text:0123456789012345'\n"] {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = with(ONE_COLUMN, encryption);
+        let first = generate(&dataset, folder.path(), &()).unwrap();
+        let values = read(&dataset, &first);
+        // The header before the first page takes far less.
+        assert!(first.report.data_pages.stored_bytes.max >= 4_096);
+        let mut bytes = fs::read(&first.path).unwrap();
+        bytes[1_000] ^= 1;
+        fs::write(&first.path, &bytes).unwrap();
+
+        let again = generate(&dataset, folder.path(), &()).unwrap();
+        assert!(!again.reused, "{encryption}");
+        assert!(read(&dataset, &again) == values, "{encryption}");
+        assert!(generate(&dataset, folder.path(), &()).unwrap().reused);
+    }
+}
+
+#[test]
+fn a_sidecar_without_the_contents_hash_is_not_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = with(ONE_COLUMN, "");
+    let first = generate(&dataset, folder.path(), &()).unwrap();
+    let sidecar = first.path.with_extension("parquet.json");
+    let text = fs::read_to_string(&sidecar).unwrap();
+    let older: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.contains("content_xxh64"))
+        .collect();
+    assert_eq!(older.len() + 1, text.lines().count());
+    fs::write(&sidecar, older.join("\n")).unwrap();
+    assert!(!generate(&dataset, folder.path(), &()).unwrap().reused);
+    assert_eq!(fs::read_to_string(&sidecar).unwrap(), text);
 }
 
 #[test]
