@@ -6,6 +6,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::{KeyError, KeySet, KeySource};
+use crate::toml_error::{NOT_SHOWN, cannot_be_a_key};
 
 const NAMES: &str = "footer_key, aad_prefix and [column_keys]";
 
@@ -25,7 +26,10 @@ pub(super) fn parse(text: &str, origin: &str, folder: Option<&Path>) -> Result<K
         if !["footer_key", "aad_prefix", "column_keys"].contains(&name.as_str()) {
             return Err(KeyError::new(
                 origin,
-                format!("unknown name{}, expected {NAMES}", shown(name)),
+                format!(
+                    "unknown name{}, expected {NAMES}",
+                    named(name, cannot_be_a_key(name))
+                ),
             ));
         }
     }
@@ -47,7 +51,10 @@ pub(super) fn parse(text: &str, origin: &str, folder: Option<&Path>) -> Result<K
         None => {}
         Some(Value::Table(columns)) => {
             for (column, value) in columns {
-                let place = place(&format!("column_keys{}", shown(column)));
+                let place = place(&format!(
+                    "column_keys{}",
+                    named(column, is_like_a_column(column))
+                ));
                 let key = source(value, &place)?.resolve_key(folder, &place)?;
                 keys = keys.with_column_key(column, key);
             }
@@ -68,14 +75,20 @@ fn source(value: &Value, place: &str) -> Result<KeySource, KeyError> {
     }
 }
 
-/// A name, unless it looks as if key and name had been swapped.
-fn shown(name: &str) -> String {
-    let looks_like_a_key = name.contains(':') || (name.len() >= 16 && !name.contains(['.', '_']));
-    if looks_like_a_key {
-        " (not shown: it looks like a key)".to_owned()
-    } else {
+fn named(name: &str, is_shown: bool) -> String {
+    if is_shown {
         format!(" `{name}`")
+    } else {
+        format!(" ({NOT_SHOWN})")
     }
+}
+
+/// Unlike an unknown name, a column's may hold anything. It looks like a key, as
+/// if the two had been swapped, with a source's colon or as long as one.
+fn is_like_a_column(name: &str) -> bool {
+    let long_as_a_key = matches!(name.len(), 16 | 24 | 32 | 44 | 64);
+    let is_word = name.len() < 16 || name.contains(['.', '_']);
+    !name.contains(':') && !long_as_a_key && is_word
 }
 
 #[cfg(test)]
@@ -130,10 +143,27 @@ mod tests {
             format!("footer_key = 'text:{secret}'\n[column_keys]\n'text:{secret}' = 'a.b'"),
             format!("footer_key = 'text:{secret}'\ncolumn_keys = '{secret}'"),
             format!("{secret} = 'text:0123456789012345'"),
+            format!("[{secret}]"),
+            format!("footer_key = 'text:{secret}'\n[column_keys]\n'_{secret}_12345.' = 'a.b'"),
             format!("footer_key = 'text:{secret}'\nfooter_key = 'text:{secret}'"),
         ] {
             let error = error(&text);
             assert!(!error.contains(secret), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_as_long_as_a_key_is_not_shown() {
+        for name in [
+            "abcdefghijklmnop",
+            "abcdefghijklmnop_abcdefghijklmno",
+            "k3y",
+        ] {
+            let error = error(&format!("{name} = 'text:0123456789012345'"));
+            assert!(
+                error.contains("unknown name (not shown: it may be a key), expected footer_key"),
+                "{error}"
+            );
         }
     }
 

@@ -1,5 +1,6 @@
 //! A key's source: where its bytes are to be found.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
 
 use super::{Key, KeyError};
+use crate::toml_error::NOT_SHOWN;
 
 const FORMS: &str = "text:…, hex:…, base64:…, env:NAME or file:PATH";
 
@@ -79,14 +81,16 @@ impl KeySource {
             Form::Inline(bytes) => Ok(bytes.clone()),
             Form::Env(name) => {
                 let value = std::env::var_os(name).ok_or_else(|| {
+                    let name = shown_variable(name);
                     KeyError::new(place, format!("the environment variable {name} is not set"))
                 })?;
                 outside(value.into_encoded_bytes(), place)
             }
             Form::File(path) => {
-                let path = folder.map_or_else(|| path.clone(), |folder| folder.join(path));
-                let bytes = std::fs::read(&path).map_err(|error| {
-                    KeyError::new(place, format!("cannot read {}: {error}", path.display()))
+                let whole = folder.map_or_else(|| path.clone(), |folder| folder.join(path));
+                let bytes = std::fs::read(&whole).map_err(|error| {
+                    let path = shown_path(path, &whole);
+                    KeyError::new(place, format!("cannot read {path}: {error}"))
                 })?;
                 outside(bytes, place)
             }
@@ -113,8 +117,8 @@ impl fmt::Debug for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Form::Inline(bytes) => write!(f, "KeySource(inline, {} bytes)", bytes.len()),
-            Form::Env(name) => write!(f, "KeySource(env:{name})"),
-            Form::File(path) => write!(f, "KeySource(file:{})", path.display()),
+            Form::Env(name) => write!(f, "KeySource(env:{})", shown_variable(name)),
+            Form::File(path) => write!(f, "KeySource(file:{})", shown_path(path, path)),
         }
     }
 }
@@ -133,6 +137,30 @@ impl<'de> Deserialize<'de> for KeySource {
             error.problem.insert_str(0, "a key ");
             fail(error)
         })
+    }
+}
+
+/// A variable's name, unless the key itself may have been put there.
+fn shown_variable(name: &str) -> Cow<'_, str> {
+    let is_name = name
+        .bytes()
+        .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && !name.starts_with(|first: char| first.is_ascii_digit());
+    if is_name {
+        name.into()
+    } else {
+        format!("(name {NOT_SHOWN}; use upper-case letters, digits and _)").into()
+    }
+}
+
+/// Where a file is, unless the `written` path may be the key itself: a path has
+/// a slash or an extension, and does not end as base64 does.
+fn shown_path<'a>(written: &Path, whole: &'a Path) -> Cow<'a, str> {
+    let text = written.to_string_lossy();
+    if text.contains(['/', '.']) && !text.ends_with('=') {
+        whole.to_string_lossy()
+    } else {
+        format!("its file (path {NOT_SHOWN}; write ./ before it)").into()
     }
 }
 
@@ -228,6 +256,47 @@ mod tests {
             source.resolve(None, "footer_key").unwrap_err().to_string(),
             "footer_key: the environment variable ALLOQUET_NO_SUCH_VARIABLE is not set"
         );
+    }
+
+    #[test]
+    fn a_key_in_place_of_a_variable_or_path_is_not_repeated() {
+        for (text, problem) in [
+            (
+                "env:topsecret0123456",
+                "k: the environment variable (name not shown: it may be a key; use upper-case letters, digits and _) is not set",
+            ),
+            (
+                "env:0TOPSECRET",
+                "k: the environment variable (name not shown",
+            ),
+            (
+                "file:topsecret0123456",
+                "k: cannot read its file (path not shown: it may be a key; write ./ before it): ",
+            ),
+            ("file:dG9w/3NlY3JldHRvcA==", "k: cannot read its file ("),
+        ] {
+            let source = KeySource::parse(text, "k").unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let error = source.resolve(Some(folder.path()), "k").unwrap_err();
+            let error = error.to_string();
+            assert!(error.starts_with(problem), "{error}");
+            let secret = text.split_once(':').unwrap().1;
+            for shown in [error, format!("{source:?}")] {
+                assert!(!shown.contains(secret), "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        for text in ["keys/footer", "./footer", "footer.key"] {
+            let source = KeySource::parse(&format!("file:{text}"), "k").unwrap();
+            let error = source.resolve(Some("no-such-folder".as_ref()), "k");
+            let error = error.unwrap_err().to_string();
+            let start = format!("k: cannot read no-such-folder/{text}: ");
+            assert!(error.starts_with(&start), "{error}");
+            assert_eq!(format!("{source:?}"), format!("KeySource(file:{text})"));
+        }
     }
 
     #[test]
