@@ -57,7 +57,7 @@ fn one() -> usize {
 pub struct List {
     /// Fewest items of a row.
     pub min_items: usize,
-    /// Most items of a row.
+    /// Most items of a row. Times the longest value's bytes at most 64 MiB.
     pub max_items: usize,
     /// Whether items are optional in the schema; none of them is null.
     #[serde(default)]

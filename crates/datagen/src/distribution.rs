@@ -31,12 +31,12 @@ pub enum Distribution {
     },
     /// The same value in every row.
     Constant {
-        /// That value.
+        /// That value; of text at most 64 KiB.
         value: Scalar,
     },
     /// One of a few values.
     Choices {
-        /// The values.
+        /// The values; of text at most 64 KiB each.
         values: Vec<Scalar>,
         /// How often each is drawn, relative to the others; equally if absent.
         #[serde(default)]
@@ -46,7 +46,7 @@ pub enum Distribution {
     Text {
         /// Fewest bytes.
         min_length: usize,
-        /// Most bytes.
+        /// Most bytes, up to 16 MiB.
         max_length: usize,
         /// How a value begins.
         #[serde(default)]

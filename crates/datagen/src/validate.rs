@@ -16,6 +16,11 @@ const MOST_PAGE: usize = 1 << 30;
 const MOST_VALUES: u128 = 1 << 40;
 const MOST_ITEMS: usize = 1 << 20;
 const MOST_LENGTH: usize = 16 << 20;
+/// Of a text that stands in the definition. The parquet crate encodes 1,024 values
+/// before it looks at a page's size; of drawn text it is given fewer at once.
+const MOST_GIVEN_LENGTH: usize = 64 << 10;
+/// Of one column's values in one row, which are drawn and encoded at once.
+const MOST_ROW_BYTES: usize = 64 << 20;
 const MOST_DISTINCT: usize = 1 << 20;
 const MOST_POOL_BYTES: usize = 64 << 20;
 
@@ -109,6 +114,7 @@ pub(crate) fn group(group: &ColumnGroup, rows: u64) -> Checked {
     if let Some(values) = &group.values {
         distribution(values, group.value_type, rows)?;
     }
+    row(group)?;
     distinct(group)
 }
 
@@ -133,6 +139,35 @@ fn name(group: &ColumnGroup) -> Checked {
 fn items(list: &List) -> Checked {
     between("list.max_items", list.max_items, 1, MOST_ITEMS)?;
     between("list.min_items", list.min_items, 0, list.max_items)
+}
+
+/// Checks the most that a row can take.
+fn row(group: &ColumnGroup) -> Checked {
+    let items = group.list.as_ref().map_or(1, |list| list.max_items);
+    let length = longest_value(group);
+    let bytes = items.saturating_mul(length);
+    if bytes > MOST_ROW_BYTES {
+        return Err(format!(
+            "column `{}`: a row of up to {items} items of up to {length} bytes would take {bytes} bytes, more than {MOST_ROW_BYTES}; use fewer items or shorter values",
+            group.name
+        ));
+    }
+    Ok(())
+}
+
+/// Bytes of the group's longest value.
+fn longest_value(group: &ColumnGroup) -> usize {
+    let length = |value: &Scalar| value.text().map_or(1, str::len);
+    match (&group.values, group.value_type.plain_width()) {
+        (_, Some(width)) => width,
+        (Some(Distribution::Text { max_length, .. }), None) => *max_length,
+        (Some(Distribution::Constant { value }), None) => length(value),
+        (Some(Distribution::Choices { values, .. }), None) => {
+            values.iter().map(length).max().unwrap_or(1)
+        }
+        (None, None) if group.value_type.is_bytes() => crate::distribution::DEFAULT_TEXT.1,
+        _ => 1,
+    }
 }
 
 fn distribution(values: &Distribution, value_type: ValueType, rows: u64) -> Checked {
@@ -239,6 +274,14 @@ fn sequence(start: i64, step: i64, repeat: u64, value_type: ValueType, rows: u64
 
 /// Checks that one value of a definition is one of the type.
 fn scalar(what: &str, value: &Scalar, value_type: ValueType) -> Checked {
+    if let Some(length) = value.text().map(str::len) {
+        between(
+            &format!("the length of {what}"),
+            length,
+            0,
+            MOST_GIVEN_LENGTH,
+        )?;
+    }
     let fits = match value_type {
         ValueType::Boolean => value.boolean().is_some(),
         ValueType::Float32 => value
@@ -248,9 +291,7 @@ fn scalar(what: &str, value: &Scalar, value_type: ValueType) -> Checked {
         ValueType::Float64 => value
             .float()
             .is_some_and(|value| value.abs() <= f64::MAX / 2.0),
-        ValueType::String | ValueType::Binary => {
-            value.text().is_some_and(|text| text.len() <= MOST_LENGTH)
-        }
+        ValueType::String | ValueType::Binary => value.text().is_some(),
         ValueType::FixedBinary { bytes } => value
             .text()
             .is_some_and(|text| text.len() == usize::from(bytes)),
@@ -315,13 +356,7 @@ fn distinct(group: &ColumnGroup) -> Checked {
             possible + 1
         ));
     }
-    let length = match &group.values {
-        Some(Distribution::Text { max_length, .. }) => *max_length,
-        _ => group
-            .value_type
-            .plain_width()
-            .unwrap_or(crate::distribution::DEFAULT_TEXT.1),
-    };
+    let length = longest_value(group);
     if distinct.saturating_mul(length) > MOST_POOL_BYTES {
         return Err(format!(
             "{distinct} distinct values of up to {length} bytes are more than {MOST_POOL_BYTES} bytes to hold; use fewer or shorter ones"

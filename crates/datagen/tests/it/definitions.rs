@@ -192,6 +192,28 @@ fn mistakes_are_named_with_file_line_and_what_is_allowed() {
             &["max_items is 0"],
         ),
         (
+            "name = 'l'\ntype = 'string'\nvalues = { kind = 'text', min_length = 0, max_length = 65_537 }\nlist = { min_items = 0, max_items = 1_024 }\n",
+            &[
+                "line 8",
+                "column `l`: a row of up to 1024 items of up to 65537 bytes would take 67109888 bytes, more than 67108864",
+            ],
+        ),
+        (
+            "name = 'l'\ntype = 'fixed-binary(65)'\nlist = { min_items = 0, max_items = 1_048_576 }\n",
+            &["column `l`: a row of up to 1048576 items of up to 65 bytes"],
+        ),
+        (
+            "name = 's'\ntype = 'binary'\nvalues = { kind = 'text', min_length = 0, max_length = 16_777_217 }\n",
+            &["max_length is 16777217, it must be 0 to 16777216"],
+        ),
+        (
+            &format!(
+                "name = 's'\ntype = 'string'\nvalues = {{ kind = 'constant', value = '{}' }}\n",
+                "x".repeat(65_537)
+            ),
+            &["the length of value is 65537, it must be 0 to 65536"],
+        ),
+        (
             &format!("{int}[encryption]\nfooter_key = 'text:short'\n"),
             &["footer_key: the key is 5 bytes"],
         ),
@@ -304,6 +326,50 @@ fn no_error_repeats_a_key() {
             );
         }
     }
+}
+
+#[test]
+fn a_key_in_place_of_a_name_is_not_repeated() {
+    for secret in [
+        "abcdefghijklmnop",
+        "abcdefghijklmnop_abcdefghijklmno",
+        "ABCDEFGHIJKLMNOPQ",
+        "hunter2",
+        "MDEyMzQ1Njc4OTAxMjM0NQ==",
+        "a`, expected S3CRET",
+        "a`S3CRET",
+    ] {
+        for section in [
+            format!("'{secret}' = 'footer_key'\n"),
+            format!("footer_key.'{secret}' = 1\n"),
+            format!("footer_key = 'text:0123456789012345'\nkey_metadata = '{secret}'\n"),
+            format!("footer_key = 'text:0123456789012345'\nkey_metadata.'{secret}' = 1\n"),
+            format!("footer_key = 'text:0123456789012345'\n[encryption.\"{secret}\"]\n"),
+            format!(
+                "footer_key = 'text:0123456789012345'\n[encryption.column_keys.\"{secret}\"]\na = 'x'\n"
+            ),
+            format!("footer_key = 'text:0123456789012345'\n[\"{secret}\"]\n"),
+            format!("footer_key = 'text:0123456789012345'\n[[\"{secret}\"]]\n"),
+        ] {
+            let text = with(&format!(
+                "name = 'a'\ntype = 'int32'\n[encryption]\n{section}"
+            ));
+            let error = Dataset::parse("bad", &text).unwrap_err();
+            for text in [error.to_string(), format!("{error:?}")] {
+                assert!(
+                    !text.contains(secret) && !text.contains("S3CRET"),
+                    "{section}{text}"
+                );
+            }
+        }
+    }
+    let mistyped =
+        with("name = 'a'\ntype = 'int32'\n[encryption]\nfooterkey = 'text:0123456789012345'\n");
+    let error = Dataset::parse("bad", &mistyped).unwrap_err().to_string();
+    assert!(
+        error.contains("line 12: unknown field `footerkey`, expected one of `footer_key`"),
+        "{error}"
+    );
 }
 
 #[test]
