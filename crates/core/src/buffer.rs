@@ -7,6 +7,7 @@
 use std::io;
 use std::mem;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
@@ -31,6 +32,8 @@ pub(crate) struct Home {
     ledger: Arc<Ledger>,
     /// Idle buffers, by capacity, smallest first. Their length is what of them was ever initialised.
     idle: Mutex<Vec<Vec<u8>>>,
+    /// Buffers that are out.
+    out: AtomicUsize,
 }
 
 impl Home {
@@ -46,6 +49,7 @@ impl Home {
             owner,
             ledger: Arc::clone(ledger),
             idle: Mutex::new(Vec::new()),
+            out: AtomicUsize::new(0),
         })
     }
 
@@ -78,13 +82,21 @@ impl Home {
         self: &Arc<Self>,
         len: usize,
         column: usize,
-        allocate: impl FnOnce(usize) -> Vec<u8>,
+        allocate: impl Fn(usize) -> Vec<u8>,
         prepare: impl FnOnce(&mut Vec<u8>) -> Range<usize>,
     ) -> Buffer {
         let mut data = self.find(len).unwrap_or_else(|| {
-            self.ledger.count_allocation(self.purpose);
-            allocate(self.capacity_for(len))
+            let allocate = || {
+                self.ledger.count_allocation(self.purpose);
+                allocate(self.capacity_for(len))
+            };
+            let data = allocate();
+            for _ in 0..self.spare() {
+                self.keep(allocate());
+            }
+            data
         });
+        self.out.fetch_add(1, Ordering::Relaxed);
         let range = prepare(&mut data);
         self.ledger
             .charge(self.purpose, Some(column), data.capacity() as u64);
@@ -146,7 +158,25 @@ impl Home {
         }
     }
 
+    /// How many buffers more than the one that is wanted are allocated when none is idle.
+    ///
+    /// A pool of many buffers grows by some at once: a sixteenth of it, and seven at most. Arrays are
+    /// allocated between the pages of successive columns; were each fenced in between two pages that
+    /// never go back, the allocator could not join what arrays leave behind. jemalloc, whose large
+    /// blocks are a page longer than their size class, finds none of it again for the next batch.
+    fn spare(&self) -> usize {
+        match self.keep {
+            Keep::All => (self.out.load(Ordering::Relaxed) / 16).min(7),
+            Keep::Nothing | Keep::One => 0,
+        }
+    }
+
     fn give_back(&self, data: Vec<u8>) {
+        self.out.fetch_sub(1, Ordering::Relaxed);
+        self.keep(data);
+    }
+
+    fn keep(&self, data: Vec<u8>) {
         let mut idle = self.idle();
         let keep = match self.keep {
             Keep::Nothing => false,
@@ -368,6 +398,20 @@ mod tests {
         assert_eq!(addresses.len(), 1);
         assert!(ledger.live_bytes() < 1_121_467 * 1016 / 1000);
         assert_eq!(home.capacity_for(1 << 20), 1 << 20);
+    }
+
+    #[test]
+    fn a_large_pool_grows_by_a_few_buffers_at_once() {
+        let (home, ledger) = home(Keep::All);
+        let mut out = Vec::new();
+        for count in 1..=500u64 {
+            out.push(home.take(128, 0));
+            let spare = ledger.allocated_buffers(Purpose::Page) - count;
+            assert!(
+                spare <= 3 && spare * 32 <= count,
+                "{spare} spare of {count}"
+            );
+        }
     }
 
     #[test]

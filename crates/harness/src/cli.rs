@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use alloquet_report::metric::Metric;
 use alloquet_report::sample::{Kind, Workload};
@@ -71,6 +72,16 @@ pub(crate) struct MeasuringArgs {
     /// Seed of the order of samples; from the clock if not given, and recorded.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Seconds after which a sample that has not ended has failed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = value_parser!(u64).range(1..))]
+    timeout: u64,
+}
+
+impl MeasuringArgs {
+    /// How long a sample may take.
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
 }
 
 /// Arguments of `run`.

@@ -13,6 +13,7 @@ mod cli;
 mod cmd;
 mod interruption;
 mod measure;
+mod output;
 mod plan;
 mod run;
 #[expect(unsafe_code, reason = "libc's version has no safe binding")]
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
         Command::Worker(args) => Ok(cmd::worker::run(&args)),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        output::remark(format_args!("error: {}", output::message(&error)));
         ExitCode::FAILURE
     })
 }

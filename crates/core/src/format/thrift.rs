@@ -86,7 +86,8 @@ impl<'a> CompactReader<'a> {
         Ok(byte)
     }
 
-    fn varint(&mut self) -> Result<u64> {
+    /// An unsigned variable-length integer.
+    pub(crate) fn varint(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for shift in (0..70).step_by(7) {
             let byte = self.byte()?;

@@ -9,6 +9,7 @@ use parquet::column::page::{Page, PageMetadata};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::counts;
 use super::file::FileShared;
 use super::owners::ColumnOwners;
 use crate::buffer::{Buffer, Home};
@@ -280,6 +281,9 @@ impl<T: ReadAt> ChunkCursor<T> {
                 plain.as_ref().len()
             )));
         }
+        let row_group = self.file.metadata.row_group(self.row_group);
+        let descriptor = row_group.column(self.column).column_descr();
+        counts::check(header, descriptor, plain.as_ref())?;
         Ok(page(header, plain.into_bytes()))
     }
 

@@ -303,10 +303,11 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             self.projection,
             Some(self.metadata.schema().fields()),
         )?;
-        let num_rows = usize::try_from(metadata.file_metadata().num_rows()).map_err(|_| {
-            ParquetError::General(
-                "the metadata says that the file has a negative number of rows".into(),
-            )
+        let num_rows = metadata.file_metadata().num_rows();
+        let num_rows = usize::try_from(num_rows).map_err(|_| {
+            ParquetError::General(format!(
+                "the metadata says that the file has {num_rows} rows"
+            ))
         })?;
         let row_groups = StrategyRowGroups {
             owners: ReaderOwners::new(buffers, ledger),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocator::{self, AllocatorFacts};
 use crate::cli::{EnvArgs, TextFormat};
+use crate::output::print;
 use crate::sys::build::Build;
 use crate::sys::machine::Machine;
 
@@ -41,10 +42,9 @@ impl Environment {
 pub(crate) fn run(args: &EnvArgs) -> Result<()> {
     let environment = Environment::collect();
     match args.format {
-        TextFormat::Text => print!("{environment}"),
-        TextFormat::Json => println!("{}", serde_json::to_string_pretty(&environment)?),
+        TextFormat::Text => print(environment),
+        TextFormat::Json => print(serde_json::to_string_pretty(&environment)? + "\n"),
     }
-    Ok(())
 }
 
 impl fmt::Display for Environment {

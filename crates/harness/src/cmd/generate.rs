@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::{GenerateArgs, TextFormat};
 use crate::interruption::Interruption;
+use crate::output::print;
 use crate::plan::names;
 use crate::run::Folders;
 
@@ -75,12 +76,12 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
             report: generated.report,
         };
         match args.format {
-            TextFormat::Text => print!("{}", describe(&file)),
+            TextFormat::Text => print(describe(&file))?,
             TextFormat::Json => files.push(file),
         }
     }
     if args.format == TextFormat::Json {
-        println!("{}", serde_json::to_string(&files)?);
+        print(serde_json::to_string(&files)? + "\n")?;
     }
     Ok(())
 }

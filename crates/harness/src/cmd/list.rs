@@ -1,11 +1,14 @@
 //! The command `list`: what there is to measure, and how.
 
+use std::fmt::Write as _;
+
 use alloquet_core::strategy::PRESETS;
 use alloquet_datagen::Dataset;
 use anyhow::Result;
 
 use crate::allocator;
 use crate::cli::ListArgs;
+use crate::output::print;
 use crate::plan::{Matrix, WRITE_STRATEGIES, names};
 use crate::run::Folders;
 
@@ -18,28 +21,31 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
     let folders = Folders {
         root: args.data.bench_data.clone(),
     };
-    println!("Matrices in {}", folders.matrices().display());
+    let mut text = String::new();
+    writeln!(text, "Matrices in {}", folders.matrices().display())?;
     for name in names(&folders.matrices()) {
         let matrix = Matrix::load(&folders.matrices(), &name)?;
-        println!("  {name:<28} {}", matrix.description);
+        writeln!(text, "  {name:<28} {}", matrix.description)?;
     }
-    println!("\nDatasets in {}", folders.datasets().display());
+    writeln!(text, "\nDatasets in {}", folders.datasets().display())?;
     for name in names(&folders.datasets()) {
         let dataset = Dataset::load(&folders.definition(&name))?;
-        println!("  {name:<28} {}", dataset.description());
+        writeln!(text, "  {name:<28} {}", dataset.description())?;
     }
-    println!("\nStrategies");
-    println!("  {:<28} {}", "read", PRESETS.join(", "));
-    println!(
+    writeln!(text, "\nStrategies")?;
+    writeln!(text, "  {:<28} {}", "read", PRESETS.join(", "))?;
+    writeln!(
+        text,
         "  {:<28} a preset with parts replaced, as in temp-both,codec=shared",
         ""
-    );
-    println!("  {:<28} {}", "write", WRITE_STRATEGIES.join(", "));
-    println!("\nAllocator of this build");
-    println!(
+    )?;
+    writeln!(text, "  {:<28} {}", "write", WRITE_STRATEGIES.join(", "))?;
+    writeln!(text, "\nAllocator of this build")?;
+    writeln!(
+        text,
         "  {:<28} {}",
         allocator::name(),
         allocator::version().version
-    );
-    Ok(())
+    )?;
+    print(text)
 }

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::show::show;
 use crate::cli::ReadArgs;
+use crate::output::remark;
 use crate::plan::{Input, Plan, Repetitions, Work, check_strategy};
 use crate::run::{Binary, Folders, Session};
 
@@ -36,10 +37,10 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
     }
     let control = ReadStrategy::Upstream.to_string();
     if !strategies.contains(&control) {
-        eprintln!(
+        remark(format_args!(
             "note: without the strategy {control} nothing but the strategies themselves verifies what was read, and \
              there are no ratios to {control}"
-        );
+        ));
     }
     let defaults = Repetitions::default();
     let plan = Plan {
@@ -64,6 +65,7 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
         },
         results: args.results.clone(),
         keys: keys(args)?,
+        limit: args.measuring.limit(),
     }
     .run()?;
     show(&outcome, args.format)

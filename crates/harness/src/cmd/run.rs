@@ -39,6 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         folders,
         results: Some(args.results.clone()),
         keys: None,
+        limit: args.measuring.limit(),
     }
     .run()?;
     show(&outcome, args.format)

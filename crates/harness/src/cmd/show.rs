@@ -9,6 +9,7 @@ use anyhow::Result;
 
 use crate::cli::OutputFormat;
 use crate::interruption::INTERRUPTED;
+use crate::output::{print, remark};
 use crate::run::Outcome;
 use crate::sys::machine::Machine;
 
@@ -26,20 +27,27 @@ pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> 
                 machines: runs.map(|run| (run.clone(), machine.clone())).collect(),
                 ..options(format)
             };
-            print!("{}", render(&outcome.samples, format, &options));
+            print(render(&outcome.samples, format, &options))?;
         }
-        None => print!("{}", alloquet_report::sample::to_csv(&outcome.samples)?),
+        None => print(alloquet_report::sample::to_csv(&outcome.samples)?)?,
     }
     if let Some(csv) = &outcome.csv {
-        eprintln!("samples: {}", csv.display());
+        remark(format_args!("samples: {}", csv.display()));
     }
     if outcome.interrupted {
-        eprintln!(
+        remark(format_args!(
             "interrupted: {} of {} measured",
             outcome.samples.len(),
             plural(outcome.planned as u64, "sample")
-        );
+        ));
         return Ok(ExitCode::from(INTERRUPTED));
+    }
+    if let Some(error) = &outcome.not_written {
+        remark(format_args!(
+            "error: {error}; the run ended after {}",
+            plural(outcome.samples.len() as u64, "sample")
+        ));
+        return Ok(ExitCode::FAILURE);
     }
     let failures = outcome.failures();
     let disagreements = verify(&outcome.samples)
@@ -47,11 +55,11 @@ pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> 
         .filter(|finding| finding.subject.fails())
         .count();
     if failures + disagreements > 0 {
-        eprintln!(
+        remark(format_args!(
             "error: {} failed, {} found between samples; the table says which",
             plural(failures as u64, "sample"),
             plural(disagreements as u64, "disagreement"),
-        );
+        ));
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

@@ -10,6 +10,7 @@ use anyhow::{Result, ensure};
 
 use super::show::options;
 use crate::cli::TableArgs;
+use crate::output::{print, remark};
 use crate::run::machines;
 
 /// Runs the command.
@@ -25,11 +26,11 @@ pub(crate) fn run(args: &TableArgs) -> Result<()> {
     );
     let read = read_samples(&args.csv)?;
     for warning in &read.warnings {
-        eprintln!("note: {warning}");
+        remark(format_args!("note: {warning}"));
     }
     let samples = select(read.rows, args)?;
     let Some(format) = format else {
-        print!("{}", to_csv(&samples)?);
+        print(to_csv(&samples)?)?;
         return Ok(());
     };
     let mut options = Options {
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &TableArgs) -> Result<()> {
     if !args.metric.is_empty() {
         options.metrics = args.metric.iter().copied().collect();
     }
-    print!("{}", render(&samples, format, &options));
+    print(render(&samples, format, &options))?;
     Ok(())
 }
 
@@ -97,7 +98,7 @@ fn machine_lines(csv: &Path, samples: &[Sample]) -> BTreeMap<String, String> {
         .map(|sample| sample.run_id.as_str())
         .collect();
     let machines = machines(folder, &runs).unwrap_or_else(|error| {
-        eprintln!("note: no machine is shown: {error:#}");
+        remark(format_args!("note: no machine is shown: {error:#}"));
         BTreeMap::new()
     });
     let lines = machines.into_iter();

@@ -10,10 +10,12 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::allocator;
 use crate::cli::WorkerArgs;
 use crate::measure::{DoneReply, Job, Measures, Reply, measure};
+use crate::output;
 use crate::sys::build::Build;
 use crate::sys::machine::Thp;
 use crate::sys::memory::Resident;
@@ -37,7 +39,7 @@ fn reply_of(work: impl FnOnce() -> Result<DoneReply>) -> Reply {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(done)) => Reply::Done(Box::new(done)),
         Ok(Err(error)) => Reply::Failed {
-            error: format!("{error:#}").replace(['\r', '\n'], " "),
+            error: output::message(&error),
         },
         Err(_) => {
             let place = PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -49,6 +51,9 @@ fn reply_of(work: impl FnOnce() -> Result<DoneReply>) -> Reply {
 }
 
 fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
+    // A worker whose parent is gone measures for nobody.
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .context("cannot ask to end with the parent")?;
     let job = read_job(io::stdin().lock())?;
     ensure!(
         job.kind == args.kind.into(),

@@ -4,6 +4,8 @@
 //! strategy. Building the reader is in it, because buffers may be made there.
 
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 
 use alloquet_core::{PageInfo, ReadStrategy, ReaderBuilder};
 use alloquet_report::sample::Kind;
@@ -82,9 +84,42 @@ fn listed<E>(pages: Result<Vec<PageInfo>, E>) -> Option<PageFacts> {
 /// Opens the job's file and reads its metadata.
 pub(super) fn open(job: &Job) -> Result<ReaderBuilder<File>> {
     let name = job.file.display();
+    // A FIFO or a device would be waited for.
+    let found = std::fs::metadata(&job.file).with_context(|| format!("cannot read {name}"))?;
+    ensure!(found.is_file(), "cannot read {name}: it is no regular file");
     let file = File::open(&job.file).with_context(|| format!("cannot open {name}"))?;
-    ReaderBuilder::try_new_with_options(file, options(job)?)
-        .with_context(|| format!("cannot read the Parquet metadata of {name}"))
+    let builder = ReaderBuilder::try_new_with_options(file, options(job)?).with_context(|| {
+        let hint = if job.keys.is_none() && is_encrypted(&job.file) {
+            "; it is encrypted: give its keys with --key-file or ALLOQUET_KEYS"
+        } else {
+            ""
+        };
+        format!("cannot read the Parquet metadata of {name}{hint}")
+    })?;
+    let metadata = builder.metadata();
+    let in_groups: i64 = metadata
+        .row_groups()
+        .iter()
+        .map(|group| group.num_rows())
+        .sum();
+    ensure!(
+        in_groups == metadata.file_metadata().num_rows(),
+        "the metadata of {name} contradicts itself: {} rows, and {in_groups} in its row groups",
+        metadata.file_metadata().num_rows()
+    );
+    Ok(builder)
+}
+
+/// Whether a file ends as one with an encrypted footer does.
+fn is_encrypted(path: &Path) -> bool {
+    let ending = || -> std::io::Result<[u8; 4]> {
+        let mut file = File::open(path)?;
+        let mut magic = [0; 4];
+        file.seek(SeekFrom::End(-4))?;
+        file.read_exact(&mut magic)?;
+        Ok(magic)
+    };
+    ending().is_ok_and(|magic| magic == *b"PARE")
 }
 
 /// The options that the job's keys make.

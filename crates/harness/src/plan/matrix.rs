@@ -12,6 +12,9 @@ use super::{Input, Plan, Work};
 /// Rows in a batch unless a matrix says otherwise.
 const DEFAULT_BATCH_ROWS: usize = 65_536;
 
+/// As many as `--reps` takes.
+const MOST_REPETITIONS: usize = 1_000;
+
 /// The strategies of the workload `write`: the parquet crate's own writer.
 pub(crate) const WRITE_STRATEGIES: [&str; 1] = ["upstream"];
 
@@ -84,6 +87,14 @@ impl Matrix {
     ///
     /// There is no such file, or it is not such TOML. The message names the file, and the matrices there are.
     pub(crate) fn load(folder: &Path, name: &str) -> Result<Self> {
+        ensure!(
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)),
+            "'{name}' is no name of a matrix: it is a file's name in {} without .toml",
+            folder.display()
+        );
         let path = folder.join(format!("{name}.toml"));
         let text = std::fs::read_to_string(&path).with_context(|| {
             let known = names(folder);
@@ -121,7 +132,11 @@ impl Matrix {
             "matrix '{name}' has repetitions.heap = 0: only heap samples carry the checksum that shows what was read; \
              set it to 1 at least, or 2 to see that the heap repeats"
         );
-        let mut works = Vec::new();
+        ensure!(
+            self.repetitions.rss.max(self.repetitions.heap) <= MOST_REPETITIONS,
+            "matrix '{name}' asks for more than {MOST_REPETITIONS} repetitions"
+        );
+        let mut works: Vec<Work> = Vec::new();
         for table in &self.work {
             table
                 .check()
@@ -138,6 +153,23 @@ impl Matrix {
             }));
         }
         ensure!(!works.is_empty(), "matrix '{name}' has no [[work]]");
+        // Twice the same cell would pass for two repetitions.
+        for (i, work) in works.iter().enumerate() {
+            let same = |other: &&Work| {
+                (other.workload, &other.input, other.batch_rows)
+                    == (work.workload, &work.input, work.batch_rows)
+            };
+            ensure!(
+                !works[..i].iter().any(|other| same(&other)),
+                "matrix '{name}' has {work} twice with the same scale and batch_rows"
+            );
+            for (j, strategy) in work.strategies.iter().enumerate() {
+                ensure!(
+                    !work.strategies[..j].contains(strategy),
+                    "matrix '{name}' names strategy '{strategy}' twice for {work}"
+                );
+            }
+        }
         Ok(Plan {
             matrix: name.to_owned(),
             repetitions: self.repetitions,

@@ -51,7 +51,7 @@ impl Input {
                 .file_name()
                 .unwrap_or(path.as_os_str())
                 .to_string_lossy()
-                .into_owned(),
+                .replace(char::is_control, "\u{fffd}"),
         }
     }
 

@@ -1,7 +1,9 @@
 //! `environment.json`: what the figures of each run depend on, beside the CSV and by the run's id.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, Permissions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -58,11 +60,17 @@ impl RunEnvironment {
     ///
     /// The file is there and is not such a file, or cannot be written.
     pub(super) fn add(self, run_id: &str, folder: &Path) -> Result<()> {
+        // Until this returns no other run reads what it is about to replace.
+        let lock = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
+        let _lock = lock.with_context(|| format!("cannot lock {}", folder.display()))?;
         let (path, mut runs) = read(folder)?;
         let name = path.display();
         runs.insert(run_id.to_owned(), serde_json::to_value(self)?);
         let cannot_write = || format!("cannot write {name}");
-        let mut file = tempfile::NamedTempFile::new_in(folder).with_context(cannot_write)?;
+        let mut file = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o644))
+            .tempfile_in(folder)
+            .with_context(cannot_write)?;
         serde_json::to_writer_pretty(&mut file, &runs).with_context(cannot_write)?;
         file.write_all(b"\n").with_context(cannot_write)?;
         file.persist(&path).with_context(cannot_write)?;

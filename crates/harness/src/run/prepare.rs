@@ -54,9 +54,16 @@ impl Prepared {
     pub(super) fn new(work: &Work, folders: &Folders, keys: Option<&KeySet>) -> Result<Self> {
         match &work.input {
             Input::File(path) => {
+                let found = std::fs::metadata(path)
+                    .with_context(|| format!("cannot read {}", path.display()))?;
                 ensure!(
-                    path.is_file(),
-                    "cannot read {}: there is no such file",
+                    found.is_file(),
+                    "cannot read {}: it is no regular file",
+                    path.display()
+                );
+                ensure!(
+                    path.to_str().is_some(),
+                    "cannot measure {}: its name is not UTF-8, and the CSV could not name it; use a link of another name",
                     path.display()
                 );
                 Ok(Self {

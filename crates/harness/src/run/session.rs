@@ -1,10 +1,11 @@
 //! One run: prepares, measures step by step, writes each row as soon as it is taken.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use alloquet_datagen::keys::KeySet;
 use alloquet_report::format::plural;
-use alloquet_report::sample::{Sample, SampleWriter, Status};
+use alloquet_report::sample::{Sample, SampleError, SampleWriter, Status};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -15,6 +16,7 @@ use super::row::{RunFacts, row};
 use super::worker::take;
 use crate::interruption::Interruption;
 use crate::measure::Job;
+use crate::output::remark;
 use crate::plan::{Plan, order};
 
 /// A run that is about to begin.
@@ -31,6 +33,8 @@ pub(crate) struct Session {
     pub(crate) results: Option<PathBuf>,
     /// The keys of a user's own file.
     pub(crate) keys: Option<KeySet>,
+    /// How long a sample may take.
+    pub(crate) limit: Duration,
 }
 
 /// What a run gave.
@@ -41,6 +45,8 @@ pub(crate) struct Outcome {
     pub(crate) csv: Option<PathBuf>,
     /// Whether it was interrupted before its end.
     pub(crate) interrupted: bool,
+    /// Why the run ended early: the last sample could not be written.
+    pub(crate) not_written: Option<SampleError>,
     /// How many samples it would have had.
     pub(crate) planned: usize,
 }
@@ -63,7 +69,8 @@ impl Session {
         let now = chrono::Utc::now();
         let seed = self.seed.unwrap_or(now.timestamp_micros() as u64);
         let facts = RunFacts {
-            run_id: now.format("%Y%m%dT%H%M%S%3fZ").to_string(),
+            // Two runs can begin in one millisecond; they are not one process.
+            run_id: format!("{}-{}", now.format("%Y%m%dT%H%M%S%3fZ"), std::process::id()),
             matrix: self.plan.matrix.clone(),
             seed,
         };
@@ -85,6 +92,8 @@ impl Session {
 
         let bar = bar(steps.len());
         let mut samples = Vec::with_capacity(steps.len());
+        let mut not_written = None;
+        let mut stopped = false;
         for (position, step) in steps.iter().enumerate() {
             let work = &self.plan.works[step.work];
             let binary = &self.binaries[step.binary];
@@ -93,8 +102,8 @@ impl Session {
             bar.set_message(format!("{work}, {strategy}, {}", binary.label));
             // Not once only: meanwhile other works may have driven the file out of the page cache.
             if position == 0 || steps[position - 1].work != step.work {
-                file.warm()
-                    .with_context(|| format!("cannot read {}", file.file.display()))?;
+                // Where it cannot be read, its samples say so.
+                let _ = file.warm();
             }
             let job = Job {
                 workload: work.workload,
@@ -105,21 +114,28 @@ impl Session {
                 dataset: file.dataset.clone(),
                 keys: file.keys.clone(),
             };
-            let taken = take(&binary.path, &job);
-            // The terminal interrupts the worker too: that sample says nothing of its cell.
-            if interrupted.happened() {
+            let taken = take(&binary.path, &job, self.limit);
+            // The terminal interrupts the worker too: that sample says nothing of its cell. A worker can die of it
+            // before this process hears of it.
+            if interrupted.happened() || taken.interrupted {
+                stopped = true;
                 break;
             }
             let sample = row(&facts, *step, position, work, binary, taken);
-            if let Some(writer) = &mut writer {
-                writer.write(&sample)?;
-            }
+            let written = writer
+                .as_mut()
+                .map_or(Ok(()), |writer| writer.write(&sample));
             samples.push(sample);
             bar.inc(1);
+            if let Err(error) = written {
+                not_written = Some(error);
+                break;
+            }
         }
         bar.finish_and_clear();
         Ok(Outcome {
-            interrupted: samples.len() < steps.len(),
+            interrupted: stopped,
+            not_written,
             samples,
             csv: writer.map(|writer| writer.path().to_owned()),
             planned: steps.len(),
@@ -132,11 +148,11 @@ impl Session {
         let csv = folder.join(format!("{}.csv", facts.matrix));
         let writer = SampleWriter::append(&csv)?;
         if let Some(torn) = writer.torn() {
-            eprintln!(
+            remark(format_args!(
                 "note: the last row of {} was cut short by an earlier run; it is kept in {}",
                 csv.display(),
                 torn.display()
-            );
+            ));
         }
         let started = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ").to_string();
         RunEnvironment::new(&facts.matrix, facts.seed, started, &self.binaries)
@@ -150,7 +166,10 @@ fn bar(samples: usize) -> ProgressBar {
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(samples as u64).with_style(style);
     if bar.is_hidden() {
-        eprintln!("measuring {}", plural(samples as u64, "sample"));
+        remark(format_args!(
+            "measuring {}",
+            plural(samples as u64, "sample")
+        ));
     }
     bar
 }

@@ -175,7 +175,7 @@ fn a_missing_file_is_an_error_that_names_it() {
     let file = File::plain();
     let mut job = file.job("read", "heap", "pooled");
     job["file"] = json!("/no/such.parquet");
-    assert!(fail(&job).starts_with("cannot open /no/such.parquet: "));
+    assert!(fail(&job).starts_with("cannot read /no/such.parquet: "));
 }
 
 #[test]

@@ -39,6 +39,9 @@ impl SampleWriter {
             .create(true)
             .open(path)
             .map_err(SampleError::io(path, "open the samples to append to them"))?;
+        // Until it is known what the file holds, no other run may add to it: what was read would be cut off.
+        file.lock()
+            .map_err(SampleError::io(path, "lock the samples to append to them"))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)
             .map_err(SampleError::io(path, "read the samples to append to them"))?;
@@ -52,8 +55,8 @@ impl SampleWriter {
         if header.starts_with(&bytes) {
             // New, empty, or its very header was cut short: there is no sample in it.
             writer.cut_to(0)?;
-            writer.put(&header)?;
-            return Ok(writer);
+            writer.put_locked(&header)?;
+            return writer.unlocked();
         }
         let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or(&bytes);
         let first = String::from_utf8_lossy(first);
@@ -63,7 +66,14 @@ impl SampleWriter {
         if whole < bytes.len() {
             writer.move_aside(&bytes[whole..], whole)?;
         }
-        Ok(writer)
+        writer.unlocked()
+    }
+
+    fn unlocked(self) -> Result<Self, SampleError> {
+        self.file
+            .unlock()
+            .map_err(SampleError::io(&self.path, "unlock the samples"))?;
+        Ok(self)
     }
 
     /// Writes one row, in one piece, and hands it to the operating system before it returns.
@@ -96,6 +106,17 @@ impl SampleWriter {
     }
 
     fn put(&mut self, line: &[u8]) -> Result<(), SampleError> {
+        self.file
+            .lock()
+            .map_err(SampleError::io(&self.path, "lock the samples"))?;
+        let put = self.put_locked(line);
+        self.file
+            .unlock()
+            .map_err(SampleError::io(&self.path, "unlock the samples"))?;
+        put
+    }
+
+    fn put_locked(&mut self, line: &[u8]) -> Result<(), SampleError> {
         let before = self.length()?;
         let written = self.file.write_all(line).and_then(|()| self.file.flush());
         if let Err(error) = written {
