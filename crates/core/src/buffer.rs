@@ -408,7 +408,7 @@ mod tests {
             out.push(home.take(128, 0));
             let spare = ledger.allocated_buffers(Purpose::Page) - count;
             assert!(
-                spare <= 3 && spare * 32 <= count,
+                spare <= 7 && spare * 16 <= count,
                 "{spare} spare of {count}"
             );
         }
