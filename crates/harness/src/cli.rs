@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
     pub(crate) strategy: Vec<String>,
     #[command(flatten)]
     pub(crate) measuring: MeasuringArgs,
-    /// The folder of the CSV, <MATRIX>.csv, which is appended to, and of environment.json.
+    /// The folder of the CSV, MATRIX.csv, which is appended to, and of environment.json.
     #[arg(long, value_name = "DIR", default_value = "results/local")]
     pub(crate) results: PathBuf,
     /// What to print.
