@@ -119,7 +119,7 @@ pub(crate) struct ReadArgs {
     /// Rows asked for in a batch.
     #[arg(long, value_name = "N", default_value = "65536")]
     pub(crate) batch_rows: NonZeroUsize,
-    /// A TOML file with the keys of an encrypted file: footer_key, [column_keys], aad_prefix. The variable
+    /// A TOML file with the keys of an encrypted file: footer_key, aad_prefix and the table column_keys. The variable
     /// ALLOQUET_KEYS can hold the same text.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
