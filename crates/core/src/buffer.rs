@@ -112,7 +112,7 @@ impl Home {
 
     /// The smallest idle buffer that is large enough and not too large. Where there is none, idle ones
     /// are freed first, as many bytes as will be allocated: so the one to be allocated replaces them and does
-    /// not stand beside them, and a home never holds more than was out at once.
+    /// not stand beside them. A pool keeps its high-water mark: it holds what was out at the most, and some spare.
     fn find(&self, len: usize) -> Option<Vec<u8>> {
         let mut idle = self.idle();
         let at = idle.partition_point(|buffer| buffer.capacity() < len);

@@ -98,7 +98,8 @@ impl BufferOwners {
         page: PageBuffer::Temporary,
         ..Self::TEMP_DECRYPT
     };
-    /// Preset `pooled`: buffers of data pages are not given back to the allocator while reading.
+    /// Preset `pooled`: buffers of data pages are used again by any column, and given back
+    /// to the allocator while reading only where pages change their size.
     pub const POOLED: Self = Self {
         fetch: Fetch::Shared,
         decrypt: Decrypt::InPlace,
