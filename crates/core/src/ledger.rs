@@ -20,14 +20,23 @@ pub enum Purpose {
     Decrypt,
     /// Data pages as decoders read them, those kept for reuse included.
     Page,
-    /// Dictionary pages.
+    /// Dictionary pages; of a writer, the table of values that a dictionary is built with.
     Dictionary,
-    /// Decompression contexts whose size the codec tells (zstd; C heap, outside the global allocator).
+    /// Contexts of codecs that tell their size (zstd; C heap, outside the global allocator).
     Codec,
     /// The arrays of the last batch returned, until the next one is asked for.
     Output,
-    /// The file's parsed metadata.
+    /// Metadata: of a file that is read, parsed; of one that is written, as it will be written, with what
+    /// each open column keeps of its pages.
     Metadata,
+    /// Batches that a writer holds until it can encode them.
+    Input,
+    /// Values and levels under encoding, and the pages made of them until they are handed on.
+    Encoder,
+    /// Finished pages that wait in memory for their column chunk to be complete.
+    PageStore,
+    /// Columns that the parquet crate's own writer encodes, as far as it tells.
+    Upstream,
 }
 
 impl Purpose {
@@ -40,6 +49,10 @@ impl Purpose {
         Self::Codec,
         Self::Output,
         Self::Metadata,
+        Self::Input,
+        Self::Encoder,
+        Self::PageStore,
+        Self::Upstream,
     ];
 
     const fn index(self) -> usize {
@@ -57,6 +70,10 @@ impl fmt::Display for Purpose {
             Self::Codec => "codec",
             Self::Output => "output",
             Self::Metadata => "metadata",
+            Self::Input => "input",
+            Self::Encoder => "encoder",
+            Self::PageStore => "page store",
+            Self::Upstream => "upstream",
         })
     }
 }
@@ -167,6 +184,13 @@ impl Ledger {
         self.lock().total
     }
 
+    /// Bytes live now for one purpose, over all columns.
+    pub fn live(&self, purpose: Purpose) -> u64 {
+        let i = purpose.index();
+        let state = self.lock();
+        state.shared.live[i] + state.columns.iter().map(|c| c.live[i]).sum::<u64>()
+    }
+
     /// What was live when the total was highest.
     pub fn peak(&self) -> LedgerPeak {
         let state = self.lock();
@@ -256,10 +280,10 @@ mod tests {
         /// The lazily kept split equals a snapshot taken at each new peak.
         #[test]
         fn the_split_equals_an_eager_snapshot(
-            steps in prop::collection::vec((0..7usize, 0..4usize, 0..1000u64, any::<bool>()), 0..200)
+            steps in prop::collection::vec((0..Purpose::ALL.len(), 0..4usize, 0..1000u64, any::<bool>()), 0..200)
         ) {
             let ledger = Ledger::new(3);
-            let mut live = vec![[0u64; 7]; 4];
+            let mut live = vec![[0u64; Purpose::ALL.len()]; 4];
             let (mut best, mut snapshot) = (0, live.clone());
             for (purpose, column, bytes, add) in steps {
                 let owner = (column < 3).then_some(column);

@@ -37,9 +37,11 @@ mod page;
 pub mod read;
 mod source;
 pub mod strategy;
+pub mod write;
 
 pub use ledger::{Ledger, LedgerPeak, Purpose};
 pub use page::info::PageInfo;
 pub use read::{Reader, ReaderBuilder};
 pub use source::ReadAt;
-pub use strategy::{ReadStrategy, StrategyError};
+pub use strategy::{ReadStrategy, StrategyError, WriteStrategy};
+pub use write::{NewFile, Writer, WrittenFile};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alloquet_core::strategy::PRESETS;
+use alloquet_core::strategy::READ_PRESETS;
 use alloquet_core::{ReadStrategy, ReaderBuilder};
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::{
@@ -24,7 +24,7 @@ pub(crate) fn strategies() -> Vec<ReadStrategy> {
         "retained,fetch=shared,decrypt=in-place",
         "fetch=temporary,decrypt=in-place,page=pooled,codec=per-column",
     ];
-    PRESETS
+    READ_PRESETS
         .iter()
         .chain(&combinations)
         .map(|text| text.parse().unwrap())

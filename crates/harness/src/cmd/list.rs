@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use alloquet_core::strategy::PRESETS;
+use alloquet_core::strategy::READ_PRESETS;
 use alloquet_datagen::Dataset;
 use anyhow::Result;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
         writeln!(text, "  {name:<28} {}", dataset.description())?;
     }
     writeln!(text, "\nStrategies")?;
-    writeln!(text, "  {:<28} {}", "read", PRESETS.join(", "))?;
+    writeln!(text, "  {:<28} {}", "read", READ_PRESETS.join(", "))?;
     writeln!(
         text,
         "  {:<28} a preset with parts replaced, as in temp-both,codec=shared",

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use alloquet_core::ReadStrategy;
-use alloquet_core::strategy::PRESETS;
+use alloquet_core::strategy::READ_PRESETS;
 use alloquet_datagen::keys::KeySet;
 use alloquet_report::sample::Workload;
 use anyhow::{Context, Result, ensure};
@@ -24,7 +24,7 @@ const KEYS_VARIABLE: &str = "ALLOQUET_KEYS";
 /// The file, its keys, a strategy or a binary is not what it must be, or the results cannot be written.
 pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
     let strategies: Vec<String> = if args.strategy.is_empty() {
-        PRESETS.iter().map(|&name| name.to_owned()).collect()
+        READ_PRESETS.iter().map(|&name| name.to_owned()).collect()
     } else {
         args.strategy.clone()
     };

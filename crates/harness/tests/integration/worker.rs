@@ -1,6 +1,6 @@
 //! One sample in one process: what it reports, and how it fails.
 
-use alloquet_core::strategy::PRESETS;
+use alloquet_core::strategy::READ_PRESETS;
 use serde_json::{Value, json};
 
 use crate::support::{File, KEY, alloquet, fail, names, run};
@@ -18,7 +18,7 @@ fn number(value: &Value, name: &str) -> u64 {
 #[test]
 fn two_heap_samples_agree_exactly() {
     let file = File::encrypted();
-    for strategy in PRESETS {
+    for strategy in READ_PRESETS {
         let job = file.job("read", "heap", strategy);
         assert_eq!(outcome(&job), outcome(&job), "{strategy}");
     }
@@ -31,7 +31,7 @@ fn every_strategy_reads_the_same() {
     let file = File::encrypted();
     let clear = File::plain();
     let plain = outcome(&clear.job("read", "heap", "upstream"));
-    for strategy in PRESETS {
+    for strategy in READ_PRESETS {
         let heap = outcome(&file.job("read", "heap", strategy));
         let rss = outcome(&file.job("read", "rss", strategy));
         for name in [

@@ -1,13 +1,13 @@
 //! Read strategies: who owns the buffer of each step a page goes through.
-//!
-//! A strategy is written as a preset (`pooled`), as a preset with parts replaced
-//! (`temp-both,codec=shared`), or as all of its parts (`fetch=temporary,decrypt=…`).
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The names of the presets, in the order in which tables list them; the last is the control.
-pub const PRESETS: [&str; 5] = [
+use super::parts::{CODEC, Parts, choose, name_of, parse};
+use super::{CodecContext, StrategyError};
+
+/// The names of the presets for reading, in the order in which tables list them; the last is the control.
+pub const READ_PRESETS: [&str; 5] = [
     "retained",
     "temp-decrypt",
     "temp-both",
@@ -49,17 +49,6 @@ pub enum PageBuffer {
     Retained,
     /// Taken from buffers shared by all columns; it returns when its last reference is dropped.
     Pooled,
-}
-
-/// Owner of the decompression contexts. It makes a difference for zstd; the other codecs keep nothing
-/// from page to page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CodecContext {
-    /// One context per column.
-    PerColumn,
-    /// One context for all columns of the reader.
-    Shared,
 }
 
 /// The owner of each buffer of a page: one choice per part.
@@ -106,6 +95,13 @@ impl BufferOwners {
         page: PageBuffer::Pooled,
         codec: CodecContext::Shared,
     };
+}
+
+impl Parts for BufferOwners {
+    const BASE: Self = Self::POOLED;
+    const PARTS: &'static [&'static str] = &["fetch", "decrypt", "page", "codec"];
+    const PRESETS: &'static [&'static str] = &READ_PRESETS;
+    const EXAMPLE: &'static str = "temp-both,codec=shared";
 
     fn preset(name: &str) -> Option<Self> {
         match name {
@@ -122,12 +118,7 @@ impl BufferOwners {
             "fetch" => self.fetch = choose(part, choice, &FETCH)?,
             "decrypt" => self.decrypt = choose(part, choice, &DECRYPT)?,
             "page" => self.page = choose(part, choice, &PAGE)?,
-            "codec" => self.codec = choose(part, choice, &CODEC)?,
-            _ => {
-                return Err(StrategyError::UnknownPart {
-                    part: part.to_owned(),
-                });
-            }
+            _ => self.codec = choose(part, choice, &CODEC)?,
         }
         Ok(())
     }
@@ -148,37 +139,9 @@ const PAGE: [(&str, PageBuffer); 3] = [
     ("retained", PageBuffer::Retained),
     ("pooled", PageBuffer::Pooled),
 ];
-const CODEC: [(&str, CodecContext); 2] = [
-    ("per-column", CodecContext::PerColumn),
-    ("shared", CodecContext::Shared),
-];
-
-fn choose<C: Copy>(part: &str, choice: &str, choices: &[(&str, C)]) -> Result<C, StrategyError> {
-    choices
-        .iter()
-        .find(|(name, _)| *name == choice)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| StrategyError::UnknownChoice {
-            part: part.to_owned(),
-            choice: choice.to_owned(),
-            choices: choices
-                .iter()
-                .map(|(n, _)| *n)
-                .collect::<Vec<_>>()
-                .join(", "),
-        })
-}
-
-fn name_of<C: Copy + PartialEq>(value: C, choices: &[(&'static str, C)]) -> &'static str {
-    choices
-        .iter()
-        .find(|(_, choice)| *choice == value)
-        .map_or("", |(name, _)| name)
-}
-
 impl fmt::Display for BufferOwners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for name in PRESETS {
+        for name in READ_PRESETS {
             if Self::preset(name) == Some(*self) {
                 return f.write_str(name);
             }
@@ -224,105 +187,12 @@ impl FromStr for ReadStrategy {
     type Err = StrategyError;
 
     fn from_str(text: &str) -> Result<Self, StrategyError> {
-        let mut items = text.split(',').map(str::trim).peekable();
-        let base = match items.peek() {
-            None | Some(&"") => return Err(StrategyError::Empty),
-            Some(item) if item.contains('=') => None,
-            Some(&"upstream") => {
-                items.next();
-                return match items.next() {
-                    None => Ok(Self::Upstream),
-                    Some(_) => Err(StrategyError::UpstreamHasNoParts),
-                };
-            }
-            Some(name) => {
-                let preset =
-                    BufferOwners::preset(name).ok_or_else(|| StrategyError::UnknownPreset {
-                        name: (*name).to_owned(),
-                    })?;
-                items.next();
-                Some(preset)
-            }
-        };
-
-        let mut buffers = base.unwrap_or(BufferOwners::POOLED);
-        let mut given = Vec::new();
-        for item in items {
-            let (part, choice) = item
-                .split_once('=')
-                .ok_or_else(|| StrategyError::NotAPart {
-                    item: item.to_owned(),
-                })?;
-            if given.contains(&part) {
-                return Err(StrategyError::PartTwice {
-                    part: part.to_owned(),
-                });
-            }
-            buffers.set(part, choice)?;
-            given.push(part);
-        }
-        // Without a preset, a part left out would be a silent default.
-        if base.is_none()
-            && let Some(missing) = ["fetch", "decrypt", "page", "codec"]
-                .iter()
-                .find(|part| !given.contains(part))
-        {
-            return Err(StrategyError::MissingPart { part: missing });
-        }
-        Ok(Self::Owned(buffers))
+        parse(
+            text,
+            |control| (control == "upstream").then_some(Self::Upstream),
+            Self::Owned,
+        )
     }
-}
-
-/// Why a strategy's text was not understood.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StrategyError {
-    /// Nothing was given.
-    #[error("the strategy is empty: name a preset ({}) or write out its parts", PRESETS.join(", "))]
-    Empty,
-    /// The first item is no preset.
-    #[error("unknown strategy '{name}': the presets are {}", PRESETS.join(", "))]
-    UnknownPreset {
-        /// What was given.
-        name: String,
-    },
-    /// An item after the first is not of the form `part=choice`.
-    #[error("'{item}' is not of the form part=choice (as in 'temp-both,codec=shared')")]
-    NotAPart {
-        /// What was given.
-        item: String,
-    },
-    /// The left side of `part=choice` is no part.
-    #[error("unknown part '{part}': the parts are fetch, decrypt, page, codec")]
-    UnknownPart {
-        /// What was given.
-        part: String,
-    },
-    /// The right side of `part=choice` is not offered by that part.
-    #[error("unknown choice '{choice}' for {part}: it takes {choices}")]
-    UnknownChoice {
-        /// The part.
-        part: String,
-        /// What was given.
-        choice: String,
-        /// What the part takes.
-        choices: String,
-    },
-    /// A part was given more than once.
-    #[error("part '{part}' is given twice")]
-    PartTwice {
-        /// The part.
-        part: String,
-    },
-    /// Without a preset every part must be written out.
-    #[error("part '{part}' is missing: without a preset, write out fetch, decrypt, page and codec")]
-    MissingPart {
-        /// The part.
-        part: &'static str,
-    },
-    /// The control is the parquet crate's own reader and has nothing to choose.
-    #[error("'upstream' is the parquet crate's own reader: it has no parts to replace")]
-    UpstreamHasNoParts,
 }
 
 #[cfg(test)]
@@ -335,7 +205,7 @@ mod tests {
 
     #[test]
     fn presets_round_trip() {
-        for name in PRESETS {
+        for name in READ_PRESETS {
             assert_eq!(parse(name).unwrap().to_string(), name);
         }
     }
@@ -385,6 +255,6 @@ mod tests {
         assert!(message("upstream,page=pooled").contains("no parts"));
         assert!(message("fetch=shared").contains("decrypt"));
         assert!(message("pooled,codec=shared,codec=shared").contains("twice"));
-        assert_eq!(parse(""), Err(StrategyError::Empty));
+        assert!(message("").contains("empty"));
     }
 }

@@ -1,0 +1,394 @@
+//! [`Writer`]: the API, in the shape of the parquet crate's `ArrowWriter`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::properties::WriterProperties;
+
+use super::new_file::NewFile;
+use super::table::{Held, Piece, cut};
+use super::upstream::{self, ColumnWise};
+use super::written::WrittenFile;
+use crate::ledger::{Ledger, Purpose};
+use crate::strategy::{Order, WriteStrategy};
+
+/// Writes record batches to a Parquet file, with encoder buffers owned as a [`WriteStrategy`] says.
+///
+/// ```
+/// use std::sync::Arc;
+/// use alloquet_core::{WriteStrategy, Writer};
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let column: ArrayRef = Arc::new(Int64Array::from_iter_values([1, 2, 3]));
+/// let batch = RecordBatch::try_from_iter([("column", column)])?;
+///
+/// let mut file = Vec::new();
+/// let mut writer = Writer::try_new(&mut file, batch.schema(), None)?
+///     .with_strategy("bounded".parse::<WriteStrategy>()?)?;
+/// writer.write(&batch)?;
+/// println!("{} bytes are held", writer.memory_size());
+/// let written = writer.close()?;
+/// assert_eq!(written.num_rows(), 3);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Writer<W: Write + Send> {
+    engine: Engine<W>,
+    schema: SchemaRef,
+    properties: WriterProperties,
+    strategy: WriteStrategy,
+    ledger: Arc<Ledger>,
+    spill_folder: PathBuf,
+    held: Held,
+    /// What is done with what was written to, once the file is whole.
+    commit: Option<Commit<W>>,
+}
+
+type Commit<W> = Box<dyn FnOnce(W) -> Result<()> + Send>;
+
+/// What writes, or why nothing does.
+enum Engine<W: Write + Send> {
+    /// Nothing was written yet.
+    New(W),
+    Upstream(Box<ArrowWriter<W>>),
+    ColumnWise(Box<ColumnWise<W>>),
+    /// An error came before: what is in the file is not known.
+    Poisoned(String),
+}
+
+impl Writer<NewFile> {
+    /// Writes a file that has its name only once it is closed: see [`NewFile`].
+    ///
+    /// # Errors
+    /// As [`try_new`](Self::try_new), and where the folder of `path` takes no file.
+    pub fn create(
+        path: impl Into<PathBuf>,
+        schema: SchemaRef,
+        properties: Option<WriterProperties>,
+    ) -> Result<Self> {
+        let file = NewFile::create(path)?;
+        let folder = file.path().parent().map(PathBuf::from);
+        let mut writer = Self::try_new(file, schema, properties)?;
+        if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
+            writer.spill_folder = folder;
+        }
+        writer.commit = Some(Box::new(|file: NewFile| file.commit().map(drop)));
+        Ok(writer)
+    }
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// A writer to `sink` with the default strategy. Without `properties` it takes the parquet crate's
+    /// defaults.
+    ///
+    /// # Errors
+    /// None yet: what the strategy cannot do is told by [`with_strategy`](Self::with_strategy) or by the first
+    /// [`write`](Self::write).
+    pub fn try_new(
+        sink: W,
+        schema: SchemaRef,
+        properties: Option<WriterProperties>,
+    ) -> Result<Self> {
+        Ok(Self {
+            engine: Engine::New(sink),
+            ledger: Arc::new(Ledger::new(schema.fields().len())),
+            schema,
+            properties: properties.unwrap_or_default(),
+            strategy: WriteStrategy::default(),
+            spill_folder: std::env::temp_dir(),
+            held: Held::default(),
+            commit: None,
+        })
+    }
+
+    /// Sets the strategy.
+    ///
+    /// # Errors
+    /// Something was written already, or the parts of the strategy do not go together.
+    pub fn with_strategy(mut self, strategy: WriteStrategy) -> Result<Self> {
+        if !matches!(self.engine, Engine::New(_)) {
+            return Err(general("the strategy is set before the first batch"));
+        }
+        if let WriteStrategy::Owned(buffers) = &strategy {
+            buffers
+                .check()
+                .map_err(|error| general(error.to_string()))?;
+        }
+        self.strategy = strategy;
+        Ok(self)
+    }
+
+    /// Sets where `sink=spill` makes its temporary file; by default beside the file of
+    /// [`create`](Writer::create), else the system's folder for temporary files.
+    pub fn with_spill_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.spill_folder = folder.into();
+        self
+    }
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// Encodes a batch, or holds it until its row group is complete where the strategy encodes column
+    /// by column. Row groups end as `WriterProperties` say.
+    ///
+    /// # Errors
+    /// The batch does not fit the schema, the strategy cannot do what the properties ask for, or the sink fails. After an
+    /// error the writer refuses everything, [`close`](Self::close) included: a file that misses rows never gets a footer.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.guarded(|writer| writer.write_batch(batch))
+    }
+
+    /// Writes a table that is in memory anyway: as [`write`](Self::write) of each batch, but nothing is held where the
+    /// strategy encodes column by column. A row group that [`write`](Self::write) began is ended first in that case.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_table(&mut self, batches: &[RecordBatch]) -> Result<()> {
+        self.guarded(|writer| {
+            for batch in batches {
+                writer.check_schema(batch)?;
+            }
+            if !writer.is_column_wise() {
+                return batches
+                    .iter()
+                    .try_for_each(|batch| writer.write_batch(batch));
+            }
+            writer.flush_row_group()?;
+            let limit = writer.row_limit();
+            cut(batches, limit, |pieces| writer.write_pieces(pieces))
+        })
+    }
+
+    /// Ends the row group.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn flush(&mut self) -> Result<()> {
+        self.guarded(Self::flush_row_group)
+    }
+
+    /// Ends the file. With [`create`](Writer::create), it gets its name now.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), or the file cannot be given its name.
+    pub fn close(mut self) -> Result<WrittenFile> {
+        self.guarded(|writer| {
+            writer.flush_row_group()?;
+            writer.begin()
+        })?;
+        let (written, sink) = match self.engine {
+            Engine::Upstream(writer) => upstream::close(*writer)?,
+            Engine::ColumnWise(writer) => writer.close()?,
+            Engine::New(_) => return Err(general("the writer did not begin")),
+            Engine::Poisoned(why) => return Err(poisoned(&why)),
+        };
+        if let Some(commit) = self.commit {
+            commit(sink)?;
+        }
+        Ok(written)
+    }
+
+    /// Bytes that the writer holds in Rust's heap: encoder buffers, pages, batches that wait, metadata. What a
+    /// control holds is what the parquet crate says of itself. Not in it: zstd's contexts, which live in C's heap and
+    /// are in the [`ledger`](Self::ledger) as [`Purpose::Codec`].
+    pub fn memory_size(&self) -> usize {
+        let held = usize::try_from(self.held.bytes()).unwrap_or(usize::MAX);
+        match &self.engine {
+            Engine::Upstream(writer) => writer.memory_size(),
+            Engine::ColumnWise(_) => held,
+            Engine::New(_) | Engine::Poisoned(_) => 0,
+        }
+    }
+
+    /// Rows of the row group that has begun.
+    pub fn in_progress_rows(&self) -> usize {
+        match &self.engine {
+            Engine::Upstream(writer) => writer.in_progress_rows(),
+            _ => self.held.rows(),
+        }
+    }
+
+    /// What the row group that has begun will take in the file at most, in bytes, as far as it is encoded.
+    pub fn in_progress_size(&self) -> usize {
+        match &self.engine {
+            Engine::Upstream(writer) => writer.in_progress_size(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes written to the sink so far.
+    pub fn bytes_written(&self) -> usize {
+        match &self.engine {
+            Engine::Upstream(writer) => writer.bytes_written(),
+            Engine::ColumnWise(writer) => writer.bytes_written(),
+            Engine::New(_) | Engine::Poisoned(_) => 0,
+        }
+    }
+
+    /// The ledger of this writer: empty for the controls but for the batches that wait.
+    pub fn ledger(&self) -> Arc<Ledger> {
+        Arc::clone(&self.ledger)
+    }
+
+    /// The strategy.
+    pub fn strategy(&self) -> WriteStrategy {
+        self.strategy
+    }
+
+    /// Runs `work`; after an error nothing more is taken.
+    fn guarded<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if let Engine::Poisoned(why) = &self.engine {
+            return Err(poisoned(why));
+        }
+        let result = work(self);
+        if let Err(error) = &result {
+            self.engine = Engine::Poisoned(error.to_string());
+            self.release_held();
+        }
+        result
+    }
+
+    fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check_schema(batch)?;
+        self.begin()?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        if let Engine::Upstream(writer) = &mut self.engine {
+            return writer.write(batch);
+        }
+        let before = self.held.bytes();
+        self.held.push(batch.clone());
+        self.ledger
+            .charge(Purpose::Input, None, self.held.bytes() - before);
+        if self.held.rows() >= self.row_limit() {
+            self.write_held(false)?;
+        }
+        Ok(())
+    }
+
+    fn check_schema(&self, batch: &RecordBatch) -> Result<()> {
+        let expected = self.schema.fields().len();
+        if batch.num_columns() != expected {
+            return Err(general(format!(
+                "a batch of {} columns for a file of {expected}",
+                batch.num_columns()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Makes what writes, at the first batch.
+    fn begin(&mut self) -> Result<()> {
+        if !matches!(self.engine, Engine::New(_)) {
+            return Ok(());
+        }
+        let begun = Engine::Poisoned("the writer could not begin".to_owned());
+        let Engine::New(sink) = std::mem::replace(&mut self.engine, begun) else {
+            return Ok(());
+        };
+        let schema = SchemaRef::clone(&self.schema);
+        let properties = self.properties.clone();
+        self.engine = match self.strategy {
+            WriteStrategy::Upstream | WriteStrategy::UpstreamExactStore => {
+                let exact = self.strategy == WriteStrategy::UpstreamExactStore;
+                let writer = upstream::arrow_writer(sink, schema, properties, exact)?;
+                Engine::Upstream(Box::new(writer))
+            }
+            WriteStrategy::UpstreamColumnWise => {
+                refuse_byte_limit(&properties)?;
+                let writer = ColumnWise::try_new(sink, schema, properties)?;
+                Engine::ColumnWise(Box::new(writer))
+            }
+            WriteStrategy::Owned(_) => return Err(ParquetError::NYI("not built".into())),
+        };
+        Ok(())
+    }
+
+    fn is_column_wise(&self) -> bool {
+        match self.strategy {
+            WriteStrategy::UpstreamColumnWise => true,
+            WriteStrategy::Owned(buffers) => buffers.order == Order::ColumnWise,
+            _ => false,
+        }
+    }
+
+    fn row_limit(&self) -> usize {
+        self.properties
+            .max_row_group_row_count()
+            .unwrap_or(usize::MAX)
+    }
+
+    fn flush_row_group(&mut self) -> Result<()> {
+        match &mut self.engine {
+            Engine::Upstream(writer) => writer.flush(),
+            _ => self.write_held(true),
+        }
+    }
+
+    /// Writes the row groups that the held batches make up; what is left of them too if `all`.
+    fn write_held(&mut self, all: bool) -> Result<()> {
+        if self.held.rows() == 0 {
+            return Ok(());
+        }
+        let bytes = self.held.bytes();
+        let batches = self.held.take();
+        let limit = self.row_limit();
+        let mut rest = Vec::new();
+        let result = cut(&batches, limit, |pieces| {
+            let rows: usize = pieces.iter().map(|piece| piece.rows).sum();
+            if all || rows == limit {
+                return self.write_pieces(pieces);
+            }
+            rest.extend(pieces.iter().map(|p| p.batch.slice(p.offset, p.rows)));
+            Ok(())
+        });
+        drop(batches);
+        self.ledger.release(Purpose::Input, None, bytes);
+        for batch in rest {
+            self.held.push(batch);
+        }
+        self.ledger.charge(Purpose::Input, None, self.held.bytes());
+        result
+    }
+
+    fn release_held(&mut self) {
+        let bytes = self.held.bytes();
+        self.held.take();
+        self.ledger.release(Purpose::Input, None, bytes);
+    }
+
+    /// Writes one row group, column by column.
+    fn write_pieces(&mut self, pieces: &[Piece<'_>]) -> Result<()> {
+        self.begin()?;
+        match &mut self.engine {
+            Engine::ColumnWise(writer) => writer.write_row_group(pieces),
+            _ => Err(general("the strategy does not write column by column")),
+        }
+    }
+}
+
+/// Column by column, a row group's size is known only when it is written.
+fn refuse_byte_limit(properties: &WriterProperties) -> Result<()> {
+    if properties.max_row_group_bytes().is_some() {
+        return Err(ParquetError::NYI(
+            "max_row_group_bytes needs a strategy with order=interleaved: column by column a row group's size is known only when it is written. Set max_row_group_row_count instead".into(),
+        ));
+    }
+    Ok(())
+}
+
+fn poisoned(why: &str) -> ParquetError {
+    general(format!(
+        "the writer failed before and takes nothing more ({why}): what it wrote is not a whole file"
+    ))
+}
+
+fn general(text: impl Into<String>) -> ParquetError {
+    ParquetError::General(text.into())
+}
