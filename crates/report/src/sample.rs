@@ -5,6 +5,7 @@
 
 mod append;
 mod error;
+mod older;
 mod read;
 
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,9 @@ pub use append::SampleWriter;
 pub use error::SampleError;
 pub use read::{Samples, read_samples};
 
-/// The version of the CSV's columns and their meaning. It goes up with every change of either.
-pub const SCHEMA_VERSION: u32 = 2;
+/// The version of the CSV's columns and their meaning. It goes up with every change of either; the version before
+/// stays readable.
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// What a sample measures. Counting slows the work, so times and heap come from separate processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -47,6 +49,19 @@ pub enum Workload {
     Write,
 }
 
+/// Where the batches that are written come from.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Situation {
+    /// The whole table is in memory anyway: what counts is the heap above it.
+    #[default]
+    Resident,
+    /// Batches come one after the other and are dropped once they are written: what a writer holds of them counts.
+    Arriving,
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -61,6 +76,15 @@ impl fmt::Display for Workload {
         f.pad(match self {
             Self::Read => "read",
             Self::Write => "write",
+        })
+    }
+}
+
+impl fmt::Display for Situation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Resident => "resident",
+            Self::Arriving => "arriving",
         })
     }
 }
@@ -194,6 +218,25 @@ pub struct Sample {
     pub process_max_rss_bytes: Option<u64>,
     /// Bytes that a block device was read for within the window: what the page cache did not have.
     pub disk_read_bytes: Option<u64>,
+    /// Where the batches that were written came from; empty for a read.
+    pub situation: Option<Situation>,
+    /// Writers that were open at once; empty for a read.
+    pub writers: Option<u64>,
+    /// What the writer was told otherwise than the dataset says, `name=value;name=value`; empty where nothing.
+    #[serde(default)]
+    pub properties: String,
+    /// Leaf columns of the file.
+    pub leaf_columns: Option<u64>,
+    /// By how much the writer's own account of its memory was off the counted heap at most, as a share of it.
+    pub memory_size_error: Option<f64>,
+    /// Bytes of batches that the writer held back at the ledger's peak.
+    pub ledger_input_bytes: Option<u64>,
+    /// Bytes of values and levels under encoding at the ledger's peak.
+    pub ledger_encoder_bytes: Option<u64>,
+    /// Bytes of finished pages that waited in memory at the ledger's peak.
+    pub ledger_page_store_bytes: Option<u64>,
+    /// Bytes of what the parquet crate's own writer encoded at the ledger's peak, as far as it tells.
+    pub ledger_upstream_bytes: Option<u64>,
 }
 
 impl Sample {
@@ -258,6 +301,15 @@ impl Sample {
             largest_pages_bytes: None,
             process_max_rss_bytes: None,
             disk_read_bytes: None,
+            situation: None,
+            writers: None,
+            properties: String::new(),
+            leaf_columns: None,
+            memory_size_error: None,
+            ledger_input_bytes: None,
+            ledger_encoder_bytes: None,
+            ledger_page_store_bytes: None,
+            ledger_upstream_bytes: None,
         }
     }
 
@@ -286,6 +338,9 @@ impl Sample {
             scale_columns: self.scale_columns,
             flags: self.flags,
             seed: self.seed,
+            situation: self.situation,
+            writers: self.writers,
+            properties: self.properties,
             ..Self::new(self.kind, self.workload)
         }
     }
@@ -364,7 +419,9 @@ mod tests {
             ledger_peak_bytes ledger_fetch_bytes ledger_decrypt_bytes ledger_page_bytes \
             ledger_dictionary_bytes ledger_codec_bytes ledger_output_bytes \
             ledger_metadata_bytes largest_stored_pages_bytes largest_pages_bytes \
-            process_max_rss_bytes disk_read_bytes";
+            process_max_rss_bytes disk_read_bytes situation writers properties leaf_columns \
+            memory_size_error ledger_input_bytes ledger_encoder_bytes ledger_page_store_bytes \
+            ledger_upstream_bytes";
         assert_eq!(columns(), expected.split_whitespace().collect::<Vec<_>>());
     }
 

@@ -131,11 +131,23 @@ pub const DISK_READS: &str = "disk-reads";
 /// The flag of a `heap` sample whose file's pages could not be listed: the largest are not known.
 pub const PAGES_NOT_LISTED: &str = "pages-not-listed";
 
+/// The flag of a `write` sample whose allocator could not be told to give back what loading the input left free.
+pub const NOT_PURGED: &str = "not-purged";
+
+/// The flag of a `heap` sample whose writer says that it holds another amount of memory than was counted.
+pub const MEMORY_SIZE_OFF: &str = "memory-size-off";
+
 /// A flag in words.
 fn told(flag: &str) -> String {
     let meaning = match flag {
         DISK_READS => "the window read from a disk, and its times include that",
         PAGES_NOT_LISTED => "the sizes of the largest pages are not known",
+        NOT_PURGED => {
+            "the allocator has no purge: what loading the input left free was there for the writer to use"
+        }
+        MEMORY_SIZE_OFF => {
+            "the writer's memory_size() was off the counted heap by more than 5 % at some time"
+        }
         _ => return flag.to_owned(),
     };
     format!("{flag} ({meaning})")

@@ -1,7 +1,7 @@
 //! mimalloc, by the crate `mimalloc`.
 
 use ::mimalloc::MiMalloc;
-use libmimalloc_sys::{_mi_option_last, mi_option_get, mi_option_t, mi_version};
+use libmimalloc_sys::{_mi_option_last, mi_collect, mi_option_get, mi_option_t, mi_version};
 
 use super::{Settings, Version};
 
@@ -108,6 +108,14 @@ pub(super) fn asked_settings(environment: &Settings) -> Settings {
 /// variable for a size may carry a unit, so the two are not compared.
 pub(super) fn has_unread(name: &str, settings: &Settings) -> bool {
     settings.contains_key(&format!("{name}_kib"))
+}
+
+pub(super) const PURGES: bool = true;
+
+/// Collects this thread's heap and gives back what is free in all arenas, at once and not after `purge_delay`.
+pub(super) fn purge() {
+    // SAFETY: it may be called at any time, from any thread.
+    unsafe { mi_collect(true) };
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 //! counting wrapper.
 //!
 //! Each allocator is one file of the same shape: `Inner` and `INNER`, `NAME`, `SETTINGS_VARIABLES`,
-//! `version()`, `read_settings()`, `asked_settings()`, `has_unread()`. To add one: its file, its
-//! feature, and a line in each group of `cfg`s here.
+//! `version()`, `read_settings()`, `asked_settings()`, `has_unread()`, `PURGES` and `purge()`. To add
+//! one: its file, its feature, and a line in each group of `cfg`s here.
 
+mod c_heap;
 mod counting;
 #[cfg(feature = "jemalloc")]
 mod jemalloc;
@@ -156,6 +157,18 @@ pub(crate) fn check_settings(facts: &AllocatorFacts) -> SettingsCheck {
     check
 }
 
+/// Gives back to the system what is free in this build's allocator and in libc's own heap, as far as they do that when
+/// told to; see [`purges`].
+pub(crate) fn purge() {
+    chosen::purge();
+    c_heap::trim();
+}
+
+/// Whether this build's allocator can be told to give back what is free.
+pub(crate) fn purges() -> bool {
+    chosen::PURGES
+}
+
 /// Counts from here on. Call it before anything that should be counted.
 pub(crate) fn start_counting() {
     GLOBAL.start();
@@ -199,6 +212,21 @@ mod tests {
                 .starts_with(|first: char| first.is_ascii_digit()),
             "{facts:?}"
         );
+    }
+
+    #[test]
+    fn a_purge_gives_back_what_was_freed() {
+        let rss = || crate::sys::memory::Resident::now().unwrap().rss_bytes;
+        // Small blocks, which every allocator keeps when they are freed.
+        let blocks: Vec<Vec<u8>> = (0..200_000).map(|_| vec![1; 512]).collect();
+        let held = rss();
+        drop(blocks);
+        purge();
+        let after = rss();
+        // Other tests allocate meanwhile, so it need not be all of 100 MB.
+        if purges() {
+            assert!(after + 50_000_000 < held, "{after} of {held}");
+        }
     }
 
     #[test]

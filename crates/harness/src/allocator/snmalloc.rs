@@ -31,3 +31,9 @@ pub(super) fn asked_settings(_environment: &Settings) -> Settings {
 pub(super) fn has_unread(_name: &str, _settings: &Settings) -> bool {
     false
 }
+
+/// snmalloc has no call that gives back what is free.
+pub(super) const PURGES: bool = false;
+
+/// Does nothing.
+pub(super) fn purge() {}

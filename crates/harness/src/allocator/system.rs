@@ -115,6 +115,12 @@ pub(super) fn has_unread(name: &str, settings: &Settings) -> bool {
     name.starts_with("glibc.") && (settings.is_empty() || !name.starts_with("glibc.malloc."))
 }
 
+/// `malloc_trim`; other C libraries than glibc have none.
+pub(super) const PURGES: bool = cfg!(target_env = "gnu");
+
+/// Nothing of its own: libc's heap is trimmed in every build.
+pub(super) fn purge() {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,9 @@ use anyhow::Result;
 
 use crate::allocator;
 use crate::cli::ListArgs;
+use crate::measure::write_strategies;
 use crate::output::print;
-use crate::plan::{Matrix, WRITE_STRATEGIES, names};
+use crate::plan::{Matrix, names};
 use crate::run::Folders;
 
 /// Runs the command.
@@ -39,7 +40,20 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
         "  {:<28} a preset with parts replaced, as in temp-both,codec=shared",
         ""
     )?;
-    writeln!(text, "  {:<28} {}", "write", WRITE_STRATEGIES.join(", "))?;
+    writeln!(text, "  {:<28} {}", "write", write_strategies().join(", "))?;
+    writeln!(
+        text,
+        "  {:<28} a preset with parts replaced, as in grow,sink=spill",
+        ""
+    )?;
+    if !cfg!(feature = "upstream-eager") {
+        writeln!(
+            text,
+            "  {:<28} upstream-eager, the parquet crate before arrow-rs #11149, is in a build with --features \
+             upstream-eager",
+            ""
+        )?;
+    }
     writeln!(text, "\nAllocator of this build")?;
     writeln!(
         text,

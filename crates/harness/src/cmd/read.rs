@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::show::show;
 use crate::cli::ReadArgs;
+use crate::measure::Writing;
 use crate::output::remark;
 use crate::plan::{Input, Plan, Repetitions, Work, check_strategy};
 use crate::run::{Binary, Folders, Session};
@@ -53,6 +54,7 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
             workload: Workload::Read,
             input: Input::File(args.file.clone()),
             batch_rows: args.batch_rows.get(),
+            writing: Writing::default(),
             strategies,
         }],
     };

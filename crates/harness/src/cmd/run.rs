@@ -21,6 +21,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let matrix = Matrix::load(&folders.matrices(), &args.matrix)?;
     let mut plan = matrix.plan(&args.matrix)?;
     select(&mut plan, args)?;
+    plan.check_build()?;
     for work in &plan.works {
         if let Input::Dataset { name, .. } = &work.input {
             let definition = folders.definition(name);

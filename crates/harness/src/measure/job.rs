@@ -7,8 +7,10 @@ use std::path::PathBuf;
 
 use alloquet_datagen::keys::KeySet;
 use alloquet_datagen::{Dataset, Scale};
-use alloquet_report::sample::{Kind, Workload};
+use alloquet_report::sample::{Kind, Situation, Workload};
 use serde::{Deserialize, Serialize};
+
+use super::changes::Changes;
 
 /// One sample to take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,10 +26,35 @@ pub(crate) struct Job {
     pub(crate) strategy: String,
     /// Rows asked for in a batch.
     pub(crate) batch_rows: usize,
+    /// How to write, besides the strategy; of no meaning for a read.
+    #[serde(default)]
+    pub(crate) writing: Writing,
     /// Where the file was generated from, if it was.
     pub(crate) dataset: Option<DatasetSource>,
     /// The file's keys, resolved.
     pub(crate) keys: Option<KeySet>,
+}
+
+/// How a table is written, besides the strategy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Writing {
+    /// Where the batches come from.
+    pub(crate) situation: Situation,
+    /// Writers that are open at once, each writing the whole table to a file of its own; at least 1.
+    pub(crate) writers: usize,
+    /// What the writer is told otherwise than the dataset, or the user's own file, says.
+    pub(crate) changes: Changes,
+}
+
+impl Default for Writing {
+    fn default() -> Self {
+        Self {
+            situation: Situation::default(),
+            writers: 1,
+            changes: Changes::default(),
+        }
+    }
 }
 
 /// A definition and the scale at which it was generated.

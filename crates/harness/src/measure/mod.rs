@@ -2,6 +2,7 @@
 //!
 //! The parent's side (spawning, `wait4`, rows) is not here.
 
+mod changes;
 mod checksum;
 mod fold;
 mod job;
@@ -15,9 +16,11 @@ mod write;
 use alloquet_report::sample::Workload;
 use anyhow::Result;
 
-pub(crate) use self::job::{DatasetSource, Job};
+pub(crate) use self::changes::Changes;
+pub(crate) use self::job::{DatasetSource, Job, Writing};
 pub(crate) use self::outcome::{DoneReply, Outcome, Reply};
 pub(crate) use self::window::{HeapMeasures, Measures, RssMeasures};
+pub(crate) use self::write::{WriteLane, write_strategies};
 
 /// Does the job's work and measures it.
 ///

@@ -56,7 +56,12 @@ pub(crate) struct Outcome {
     pub(crate) fold: String,
     /// The checksum of all batches, 16 hexadecimal digits; a timed read has none.
     pub(crate) checksum: Option<String>,
-    /// What the reader itself owned at its peak.
+    /// Leaf columns of the file.
+    pub(crate) leaf_columns: u64,
+    /// By how much the writer's own account of its memory was off the counted heap at most, as a share of it; of heap
+    /// samples of core's writer.
+    pub(crate) memory_size_error: Option<f64>,
+    /// What the reader or the writers themselves owned at their peak.
     pub(crate) ledger: Option<LedgerFacts>,
     /// The file's pages, in heap samples of reading.
     pub(crate) pages: Option<PageFacts>,
@@ -64,7 +69,7 @@ pub(crate) struct Outcome {
     pub(crate) flags: Vec<String>,
 }
 
-/// The ledger of a reader at its own peak, in bytes.
+/// The ledger of a reader or writer at its own peak, in bytes; of several writers, all of theirs together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LedgerFacts {
     /// All of it.
@@ -93,6 +98,8 @@ pub(super) struct Work {
     pub(super) fold: Fold,
     pub(super) checksum: Option<u64>,
     pub(super) file_bytes: u64,
+    pub(super) leaf_columns: u64,
+    pub(super) memory_size_error: Option<f64>,
     pub(super) ledger: Option<LedgerFacts>,
     pub(super) pages: Option<PageFacts>,
 }
@@ -142,6 +149,8 @@ impl From<Work> for Outcome {
             decoded_bytes: work.fold.value_bytes(),
             fold: hexadecimal(work.fold.sum()),
             checksum: work.checksum.map(hexadecimal),
+            leaf_columns: work.leaf_columns,
+            memory_size_error: work.memory_size_error,
             ledger: work.ledger,
             pages: work.pages,
             flags: work.flags,

@@ -30,6 +30,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let file_bytes = std::fs::metadata(&job.file)
         .with_context(|| format!("cannot read {name}"))?
         .len();
+    let leaf_columns = builder.parquet_schema().num_columns() as u64;
     let num_rows = builder.metadata().file_metadata().num_rows();
     let (mut checksum, pages) = match job.kind {
         Kind::Heap => (
@@ -69,6 +70,8 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         fold,
         checksum: checksum.map(|checksum| checksum.finish()),
         file_bytes,
+        leaf_columns,
+        memory_size_error: None,
         ledger: Some(LedgerFacts::from(&ledger.peak())),
         pages: pages.flatten(),
     };

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use alloquet_core::ReadStrategy;
-use alloquet_report::sample::Workload;
+use alloquet_report::sample::{Situation, Workload};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
 
 use super::{Input, Plan, Work};
+use crate::measure::{Changes, WriteLane, Writing};
 
 /// Rows in a batch unless a matrix says otherwise.
 const DEFAULT_BATCH_ROWS: usize = 65_536;
@@ -15,8 +16,8 @@ const DEFAULT_BATCH_ROWS: usize = 65_536;
 /// As many as `--reps` takes.
 const MOST_REPETITIONS: usize = 1_000;
 
-/// The strategies of the workload `write`: the parquet crate's own writer.
-pub(crate) const WRITE_STRATEGIES: [&str; 1] = ["upstream"];
+/// As many writers as one sample opens: each has one or two files open, and a process has 1,024.
+pub(crate) const MOST_WRITERS: usize = 400;
 
 /// A matrix as it stands in its file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -58,6 +59,9 @@ struct WorkTable {
     batch_rows: usize,
     #[serde(default)]
     scale: ScaleTable,
+    situations: Option<Vec<Situation>>,
+    writers: Option<usize>,
+    properties: Option<Changes>,
 }
 
 fn default_batch_rows() -> usize {
@@ -141,27 +145,34 @@ impl Matrix {
             table
                 .check()
                 .with_context(|| format!("matrix '{name}', [[work]] of {:?}", table.datasets))?;
-            works.extend(table.datasets.iter().map(|dataset| Work {
-                workload: table.workload,
-                input: Input::Dataset {
-                    name: dataset.clone(),
-                    scale_rows: table.scale.rows,
-                    scale_columns: table.scale.columns,
-                },
-                batch_rows: table.batch_rows,
-                strategies: table.strategies.clone(),
-            }));
+            for writing in table.writings() {
+                works.extend(table.datasets.iter().map(|dataset| Work {
+                    workload: table.workload,
+                    input: Input::Dataset {
+                        name: dataset.clone(),
+                        scale_rows: table.scale.rows,
+                        scale_columns: table.scale.columns,
+                    },
+                    batch_rows: table.batch_rows,
+                    writing: writing.clone(),
+                    strategies: table.strategies.clone(),
+                }));
+            }
         }
         ensure!(!works.is_empty(), "matrix '{name}' has no [[work]]");
         // Twice the same cell would pass for two repetitions.
         for (i, work) in works.iter().enumerate() {
             let same = |other: &&Work| {
-                (other.workload, &other.input, other.batch_rows)
-                    == (work.workload, &work.input, work.batch_rows)
+                (
+                    other.workload,
+                    &other.input,
+                    other.batch_rows,
+                    &other.writing,
+                ) == (work.workload, &work.input, work.batch_rows, &work.writing)
             };
             ensure!(
                 !works[..i].iter().any(|other| same(&other)),
-                "matrix '{name}' has {work} twice with the same scale and batch_rows"
+                "matrix '{name}' has {work} twice with the same scale, batch_rows, writers and properties"
             );
             for (j, strategy) in work.strategies.iter().enumerate() {
                 ensure!(
@@ -189,9 +200,43 @@ impl WorkTable {
                 "scale.{what} is {factor}: it must be above 0 and at most 1"
             );
         }
+        if self.workload == Workload::Read {
+            let keys = [
+                ("situations", self.situations.is_some()),
+                ("writers", self.writers.is_some()),
+                ("properties", self.properties.is_some()),
+            ];
+            for (key, given) in keys {
+                ensure!(!given, "{key} is for workload = \"write\" alone");
+            }
+        }
+        if let Some(situations) = &self.situations {
+            ensure!(!situations.is_empty(), "it names no situations");
+        }
+        if let Some(writers) = self.writers {
+            ensure!(
+                (1..=MOST_WRITERS).contains(&writers),
+                "writers is {writers}: it must be 1 to {MOST_WRITERS}"
+            );
+        }
         self.strategies
             .iter()
             .try_for_each(|strategy| check_strategy(self.workload, strategy))
+    }
+
+    /// Every way in which the table's datasets are written; one without meaning for a read.
+    fn writings(&self) -> Vec<Writing> {
+        let defaults = Writing::default();
+        let situations = self.situations.clone();
+        let situations = situations.unwrap_or_else(|| vec![defaults.situation]);
+        situations
+            .into_iter()
+            .map(|situation| Writing {
+                situation,
+                writers: self.writers.unwrap_or(defaults.writers),
+                changes: self.properties.clone().unwrap_or_default(),
+            })
+            .collect()
     }
 }
 
@@ -205,11 +250,9 @@ pub(crate) fn check_strategy(workload: Workload, strategy: &str) -> Result<()> {
         Workload::Read => {
             strategy.parse::<ReadStrategy>()?;
         }
-        Workload::Write => ensure!(
-            WRITE_STRATEGIES.contains(&strategy),
-            "unknown strategy '{strategy}' for write: it has {}",
-            WRITE_STRATEGIES.join(", ")
-        ),
+        Workload::Write => {
+            strategy.parse::<WriteLane>()?;
+        }
     }
     Ok(())
 }
@@ -274,9 +317,62 @@ mod tests {
         assert!(message("columns = 0.5", "colums = 0.5").contains("colums"));
         assert!(message("rss = 3, heap = 2", "rss = 3, heap = 0").contains("repetitions.heap = 0"));
         assert!(message("batch_rows = 8192", "batch_rows = 0").contains("batch_rows"));
+        let strategies = r#"strategies = ["upstream"]"#;
         assert!(
-            message(r#"strategies = ["upstream"]"#, r#"strategies = ["pooled"]"#).contains("write")
+            message(strategies, r#"strategies = ["temp-both"]"#).contains("eager, grow, exact")
         );
         assert!(message(r#"["a", "b"]"#, "[]").contains("no datasets"));
+        let last = "batch_rows = 8192";
+        assert!(message(last, "writers = 0").contains("writers is 0: it must be 1 to 400"));
+        assert!(message(last, "situations = []").contains("no situations"));
+        assert!(message(last, r#"situations = ["arrived"]"#).contains("`arrived`"));
+        assert!(
+            message(last, r#"situations = ["resident", "resident"]"#)
+                .contains("write a (resident) twice")
+        );
+        assert!(message(last, "properties = { page = 1 }").contains("`page`"));
+        for key in ["situations = []", "writers = 2", "properties = {}"] {
+            let error = message("scale = { columns = 0.5 }", key);
+            assert!(error.contains("for workload = \"write\" alone"), "{error}");
+        }
+    }
+
+    #[test]
+    fn each_situation_is_a_work_of_its_own() {
+        let text = GOOD.replace(
+            "batch_rows = 8192",
+            r#"situations = ["resident", "arriving"]
+            writers = 3
+            [work.properties]
+            compression = "zstd""#,
+        );
+        let plan = parse(&text).unwrap();
+        let writes: Vec<String> = plan.works[2..]
+            .iter()
+            .map(|work| format!("{work} {} {}", work.writing.writers, work.writing.changes))
+            .collect();
+        assert_eq!(
+            writes,
+            [
+                "write a (resident) 3 compression=zstd(1)",
+                "write a (arriving) 3 compression=zstd(1)"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_dataset_may_be_written_with_other_properties() {
+        let more = r#"
+            [[work]]
+            workload = "write"
+            datasets = ["a"]
+            strategies = ["upstream"]
+            batch_rows = 8192
+            properties = { dictionary = false }
+        "#;
+        let plan = parse(&format!("{GOOD}{more}")).unwrap();
+        assert_eq!(plan.works.len(), 4);
+        let twice = parse(&format!("{GOOD}{more}{more}")).unwrap_err();
+        assert!(twice.to_string().contains("twice"), "{twice}");
     }
 }

@@ -9,9 +9,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 use alloquet_report::sample::{Kind, Workload};
+use anyhow::Result;
 
-pub(crate) use self::matrix::{Matrix, Repetitions, WRITE_STRATEGIES, check_strategy, names};
+pub(crate) use self::matrix::{Matrix, Repetitions, check_strategy, names};
 pub(crate) use self::order::{Step, order};
+use crate::measure::{WriteLane, Writing};
 
 /// What a cell works on: a file, and what is done with it, under fixed options.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +24,8 @@ pub(crate) struct Work {
     pub(crate) input: Input,
     /// Rows asked for in a batch.
     pub(crate) batch_rows: usize,
+    /// How a table is written, besides the strategy; of no meaning for a read.
+    pub(crate) writing: Writing,
     /// The strategies to measure, as written.
     pub(crate) strategies: Vec<String>,
 }
@@ -70,7 +74,11 @@ impl Input {
 
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.workload, self.input.name())
+        write!(f, "{} {}", self.workload, self.input.name())?;
+        match self.workload {
+            Workload::Read => Ok(()),
+            Workload::Write => write!(f, " ({})", self.writing.situation),
+        }
     }
 }
 
@@ -86,6 +94,20 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether this build can do what the plan asks of it. Another binary's samples say so themselves.
+    ///
+    /// # Errors
+    ///
+    /// It lacks a strategy; the message says which feature has it.
+    pub(crate) fn check_build(&self) -> Result<()> {
+        let writes = self.works.iter();
+        let writes = writes.filter(|work| work.workload == Workload::Write);
+        for strategy in writes.flat_map(|work| &work.strategies) {
+            strategy.parse::<WriteLane>()?.check_build()?;
+        }
+        Ok(())
+    }
+
     /// The number of samples with `binaries` binaries.
     pub(crate) fn samples(&self, binaries: usize) -> usize {
         let cells: usize = self.works.iter().map(|work| work.strategies.len()).sum();

@@ -63,6 +63,7 @@ mod tests {
     use alloquet_report::sample::Workload;
 
     use super::*;
+    use crate::measure::Writing;
     use crate::plan::{Input, Repetitions, Work};
 
     fn plan() -> Plan {
@@ -70,6 +71,7 @@ mod tests {
             workload: Workload::Read,
             input: Input::File(PathBuf::from("file.parquet")),
             batch_rows: 1,
+            writing: Writing::default(),
             strategies: strategies.iter().map(|&s| s.to_owned()).collect(),
         };
         Plan {

@@ -42,6 +42,7 @@ impl Folders {
 }
 
 /// A file that is ready to be worked on.
+#[derive(Clone)]
 pub(super) struct Prepared {
     pub(super) file: PathBuf,
     pub(super) dataset: Option<DatasetSource>,

@@ -1,6 +1,6 @@
 //! From a worker's reply to the row of the CSV.
 
-use alloquet_report::sample::Sample;
+use alloquet_report::sample::{Sample, Workload};
 use alloquet_report::verify::{DISK_READS, RU_MAXRSS_DIFFERS, peaks_differ};
 
 use super::binary::Binary;
@@ -25,6 +25,7 @@ pub(super) fn row(
     taken: Taken,
 ) -> Sample {
     let (scale_rows, scale_columns) = work.input.scale();
+    let is_write = work.workload == Workload::Write;
     let environment = &binary.environment;
     let named = Sample {
         run_id: run.run_id.clone(),
@@ -43,6 +44,13 @@ pub(super) fn row(
         batch_rows: work.batch_rows as u64,
         scale_rows,
         scale_columns,
+        situation: is_write.then_some(work.writing.situation),
+        writers: is_write.then_some(work.writing.writers as u64),
+        properties: if is_write {
+            work.writing.changes.to_string()
+        } else {
+            String::new()
+        },
         ..Sample::new(step.kind, work.workload)
     };
     let done = match taken.reply {
@@ -80,6 +88,8 @@ fn fill(sample: &mut Sample, outcome: Outcome) {
     sample.decoded_bytes = Some(outcome.decoded_bytes);
     sample.checksum = outcome.checksum;
     sample.fold = Some(outcome.fold);
+    sample.leaf_columns = Some(outcome.leaf_columns);
+    sample.memory_size_error = outcome.memory_size_error;
     sample.largest_stored_pages_bytes = outcome.pages.map(|pages| pages.largest_stored_bytes);
     sample.largest_pages_bytes = outcome.pages.map(|pages| pages.largest_bytes);
     if let Some(ledger) = outcome.ledger {
@@ -92,6 +102,10 @@ fn fill(sample: &mut Sample, outcome: Outcome) {
         sample.ledger_codec_bytes = purpose("codec");
         sample.ledger_output_bytes = purpose("output");
         sample.ledger_metadata_bytes = purpose("metadata");
+        sample.ledger_input_bytes = purpose("input");
+        sample.ledger_encoder_bytes = purpose("encoder");
+        sample.ledger_page_store_bytes = purpose("page store");
+        sample.ledger_upstream_bytes = purpose("upstream");
     }
 }
 
@@ -137,7 +151,7 @@ fn settings(environment: &crate::allocator::Settings) -> String {
 
 #[cfg(test)]
 mod tests {
-    use alloquet_report::sample::{Kind, Workload};
+    use alloquet_report::sample::Kind;
 
     use super::*;
 

@@ -82,7 +82,17 @@ impl Session {
         let interrupted = Interruption::catch()?;
         let steps = order(&self.plan, self.binaries.len(), seed);
         let mut files = Vec::with_capacity(self.plan.works.len());
-        for work in &self.plan.works {
+        for (place, work) in self.plan.works.iter().enumerate() {
+            // Works that differ in how the file is used share it.
+            let earlier = self.plan.works[..place].iter();
+            let same = earlier
+                .zip(&files)
+                .find(|(other, _)| other.input == work.input);
+            if let Some((_, prepared)) = same {
+                let prepared: &Prepared = prepared;
+                files.push(prepared.clone());
+                continue;
+            }
             let prepared = Prepared::new(work, &self.folders, self.keys.as_ref());
             if interrupted.happened() {
                 bail!("interrupted before the first sample");
@@ -111,6 +121,7 @@ impl Session {
                 file: file.file.clone(),
                 strategy: strategy.clone(),
                 batch_rows: work.batch_rows,
+                writing: work.writing.clone(),
                 dataset: file.dataset.clone(),
                 keys: file.keys.clone(),
             };

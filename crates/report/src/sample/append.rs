@@ -60,7 +60,12 @@ impl SampleWriter {
         }
         let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or(&bytes);
         let first = String::from_utf8_lossy(first);
-        check_header(path, &first.split(',').collect::<Vec<_>>(), REMEDY)?;
+        check_header(
+            path,
+            &first.split(',').collect::<Vec<_>>(),
+            &columns(),
+            REMEDY,
+        )?;
         let whole = whole_rows(&bytes);
         check_version(path, &bytes[..whole])?;
         if whole < bytes.len() {
@@ -287,7 +292,7 @@ mod tests {
         sample.schema_version = SCHEMA_VERSION + 1;
         write(&path, &sample);
         let error = SampleWriter::append(&path).unwrap_err().to_string();
-        assert!(error.contains("line 2: schema version 3"), "{error}");
+        assert!(error.contains("line 2: schema version 4"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What can go wrong with a file of samples. Every text names the file and what to do.
 
-use super::{SCHEMA_VERSION, columns};
+use super::SCHEMA_VERSION;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -71,13 +71,14 @@ fn in_column(column: Option<&str>) -> String {
     column.map_or_else(String::new, |name| format!(", column {name}"))
 }
 
-/// Refuses a header that is not exactly ours.
+/// Refuses a header that is not exactly the expected one.
 pub(super) fn check_header(
     path: &Path,
     found: &[&str],
+    expected: &[String],
     remedy: &'static str,
 ) -> Result<(), SampleError> {
-    match first_difference(found, &columns()) {
+    match first_difference(found, expected) {
         None => Ok(()),
         Some(difference) => Err(SampleError::Header {
             path: path.to_owned(),

@@ -4,7 +4,8 @@
 //! leaves behind. It may be cut short anywhere, even inside a number, so it is never believed.
 
 use super::error::check_header;
-use super::{SCHEMA_VERSION, Sample, SampleError, Status, whole_rows};
+use super::older::{OLDEST_VERSION, columns_of, upgraded};
+use super::{SCHEMA_VERSION, Sample, SampleError, Status, columns, whole_rows};
 use csv::{ErrorKind, StringRecord};
 use std::fs;
 use std::path::Path;
@@ -22,7 +23,7 @@ pub struct Samples {
     pub warnings: Vec<String>,
 }
 
-/// Reads every whole row of `path`.
+/// Reads every whole row of `path`. Rows of the version before become rows of the present one.
 ///
 /// A last line without a line break is left out and becomes a warning.
 ///
@@ -46,7 +47,12 @@ pub fn read_samples(path: impl AsRef<Path>) -> Result<Samples, SampleError> {
         rows.push(row(path, &header, &record)?);
     }
     if rows.is_empty() {
-        check_header(path, &header.iter().collect::<Vec<_>>(), REMEDY)?;
+        let found: Vec<&str> = header.iter().collect();
+        // Without a row nothing says which version it is.
+        let older = columns_of(OLDEST_VERSION).unwrap_or_default();
+        if older != found {
+            check_header(path, &found, &columns(), REMEDY)?;
+        }
     }
 
     let mut warnings = Vec::new();
@@ -68,24 +74,25 @@ fn row(path: &Path, header: &StringRecord, record: &StringRecord) -> Result<Samp
         .iter()
         .position(|name| name == "schema_version")
         .and_then(|place| record.get(place)?.parse::<u32>().ok());
-    if let Some(found) = version.filter(|found| *found != SCHEMA_VERSION) {
+    let version = version.unwrap_or(SCHEMA_VERSION);
+    let Some(expected) = columns_of(version) else {
         return Err(SampleError::Version {
             path: path.to_owned(),
             line,
-            found,
-            remedy: if found > SCHEMA_VERSION {
+            found: version,
+            remedy: if version > SCHEMA_VERSION {
                 "read it with a newer alloquet"
             } else {
                 "read it with the alloquet that wrote it"
             },
         });
-    }
-    check_header(path, &header.iter().collect::<Vec<_>>(), REMEDY)?;
-    let sample = record
+    };
+    check_header(path, &header.iter().collect::<Vec<_>>(), &expected, REMEDY)?;
+    let sample: Sample = record
         .deserialize(Some(header))
         .map_err(|error| field_error(path, line, &error, header, record))?;
     check_values(path, line, &sample)?;
-    Ok(sample)
+    Ok(upgraded(sample))
 }
 
 /// What the types allow and a sample does not.
@@ -117,6 +124,11 @@ fn check_values(path: &Path, line: u64, sample: &Sample) -> Result<(), SampleErr
             return fail(column, format!("{value} is no scale"));
         }
     }
+    if let Some(error) = sample.memory_size_error
+        && (!error.is_finite() || error < 0.0)
+    {
+        return fail("memory_size_error", format!("{error} is no share"));
+    }
     if sample.status == Status::Failed && sample.error.is_empty() {
         return fail("error", "a failed sample must say why".to_owned());
     }
@@ -138,7 +150,7 @@ fn field_error(
     // csv does not tell where an unknown variant stood.
     let place = place.or_else(|| {
         header.iter().zip(record).position(|(name, field)| {
-            matches!(name, "kind" | "status" | "workload")
+            matches!(name, "kind" | "status" | "workload" | "situation")
                 && problem.starts_with(&format!("unknown variant `{field}`"))
         })
     });
@@ -219,7 +231,7 @@ mod tests {
     fn a_newer_schema_is_refused_as_newer() {
         assert_eq!(
             error_with("schema_version", "99"),
-            "FILE: line 2: schema version 99, but this program knows 2; \
+            "FILE: line 2: schema version 99, but this program knows 3; \
              read it with a newer alloquet"
         );
     }

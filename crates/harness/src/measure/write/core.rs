@@ -1,0 +1,125 @@
+//! Core's writer in the window: so many open at once, batch by batch in turn.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use alloquet_core::strategy::Order;
+use alloquet_core::{Ledger, WriteStrategy, Writer, WrittenFile};
+use alloquet_report::sample::Situation;
+use anyhow::Result;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::file::properties::WriterProperties;
+
+use super::Sink;
+use super::copy::copy;
+use super::input::Input;
+use super::memory::MemoryCheck;
+
+/// Everything that can be made before the window.
+pub(super) struct CoreLane<'a> {
+    strategy: WriteStrategy,
+    input: &'a Input,
+    /// What is handed over at once where the table is resident.
+    portions: Vec<Vec<RecordBatch>>,
+    /// For each writer what it writes to, and what it is told: making the properties is not the writer's work.
+    ready: Vec<(File, WriterProperties)>,
+    spill_folder: PathBuf,
+    writers: Vec<Writer<File>>,
+    written: Vec<WrittenFile>,
+    ledgers: Vec<Arc<Ledger>>,
+}
+
+impl<'a> CoreLane<'a> {
+    pub(super) fn new(
+        strategy: WriteStrategy,
+        input: &'a Input,
+        properties: &WriterProperties,
+        sinks: &[Sink],
+    ) -> Result<Self> {
+        let most_rows = properties.max_row_group_row_count().unwrap_or(usize::MAX);
+        let portions = if is_column_wise(strategy) {
+            input.row_groups(most_rows)
+        } else {
+            let batches = input.batches.iter();
+            batches.map(|batch| vec![batch.clone()]).collect()
+        };
+        let ready = sinks
+            .iter()
+            .map(|sink| Ok((sink.file.try_clone()?, properties.clone())))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            strategy,
+            input,
+            portions,
+            spill_folder: sinks
+                .first()
+                .map(|sink| sink.folder.clone())
+                .unwrap_or_default(),
+            writers: Vec::with_capacity(ready.len()),
+            written: Vec::with_capacity(ready.len()),
+            ledgers: Vec::with_capacity(ready.len()),
+            ready,
+        })
+    }
+
+    /// The work of the window. What it leaves is held until `self` is dropped.
+    pub(super) fn write(
+        &mut self,
+        situation: Situation,
+        mut memory: Option<&mut MemoryCheck>,
+    ) -> Result<()> {
+        for (sink, properties) in self.ready.drain(..) {
+            let schema = SchemaRef::clone(&self.input.schema);
+            let writer = Writer::try_new(sink, schema, Some(properties))?
+                .with_strategy(self.strategy)?
+                .with_spill_folder(&self.spill_folder);
+            self.ledgers.push(writer.ledger());
+            self.writers.push(writer);
+        }
+        let mut look = |writers: &[Writer<File>]| {
+            if let Some(memory) = &mut memory {
+                memory.look(writers.iter().map(Writer::memory_size).sum());
+            }
+        };
+        match situation {
+            Situation::Resident => {
+                for portion in &self.portions {
+                    for place in 0..self.writers.len() {
+                        self.writers[place].write_table(portion)?;
+                        look(&self.writers);
+                    }
+                }
+            }
+            Situation::Arriving => {
+                for batch in &self.input.batches {
+                    for place in 0..self.writers.len() {
+                        let arrived = copy(batch)?;
+                        self.writers[place].write(&arrived)?;
+                        drop(arrived);
+                        look(&self.writers);
+                    }
+                }
+            }
+        }
+        for writer in self.writers.drain(..) {
+            self.written.push(writer.close()?);
+        }
+        Ok(())
+    }
+
+    /// The ledger of each writer.
+    pub(super) fn ledgers(&self) -> &[Arc<Ledger>] {
+        &self.ledgers
+    }
+}
+
+/// Whether a strategy encodes a whole row group column by column, and so takes it at once where the table is resident.
+fn is_column_wise(strategy: WriteStrategy) -> bool {
+    match strategy {
+        WriteStrategy::UpstreamColumnWise => true,
+        WriteStrategy::Owned(buffers) => buffers.order == Order::ColumnWise,
+        _ => false,
+    }
+}

@@ -1,0 +1,63 @@
+//! Holds what a writer says of its memory against the counted heap.
+
+use crate::allocator;
+
+/// Below this many bytes counted, a difference is held against this many: of a few KiB anything is a large share.
+const LEAST_BYTES: u64 = 64 * 1024;
+
+/// From this difference on, a writer that is held to it has told another figure than the truth.
+pub(super) const TOLERANCE: f64 = 0.05;
+
+/// The largest difference so far.
+pub(super) struct MemoryCheck {
+    before_bytes: u64,
+    worst: f64,
+}
+
+impl MemoryCheck {
+    /// From here on, what is live above what is live now is the writer's.
+    pub(super) fn start() -> Self {
+        Self {
+            before_bytes: allocator::heap_counts().live_bytes,
+            worst: 0.0,
+        }
+    }
+
+    /// Compares what is live with what the writer says it holds. Allocates nothing.
+    pub(super) fn look(&mut self, said_bytes: usize) {
+        let live = allocator::heap_counts().live_bytes;
+        self.compare(live.saturating_sub(self.before_bytes), said_bytes as u64);
+    }
+
+    fn compare(&mut self, counted: u64, said: u64) {
+        let off = counted.abs_diff(said) as f64 / counted.max(LEAST_BYTES) as f64;
+        self.worst = self.worst.max(off);
+    }
+
+    /// The largest difference as a share of what was counted, to four digits.
+    pub(super) fn worst(&self) -> f64 {
+        (self.worst * 1e4).round() / 1e4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_difference_is_kept() {
+        let mut check = MemoryCheck {
+            before_bytes: 0,
+            worst: 0.0,
+        };
+        check.compare(1_000_000, 1_000_000);
+        assert_eq!(check.worst(), 0.0);
+        check.compare(1_000_000, 970_000);
+        assert_eq!(check.worst(), 0.03);
+        check.compare(1_000_000, 1_010_000);
+        assert_eq!(check.worst(), 0.03);
+        // 6,554 of 65,536, though 100 % of what was counted.
+        check.compare(0, 6_554);
+        assert_eq!(check.worst(), 0.1);
+    }
+}

@@ -1,0 +1,193 @@
+//! The workload `write`: a file's batches are written anew, by any strategy, in one of two situations.
+//!
+//! The batches are decoded and held before the window, so they count as what was there before; what decoding them
+//! left free in the allocator is given back. The output goes to nameless temporary files, which vanish with the process
+//! however that ends, and is read back and compared once the window is closed.
+
+mod copy;
+mod core;
+#[cfg(feature = "upstream-eager")]
+mod eager;
+mod input;
+mod lane;
+mod memory;
+mod verify;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alloquet_core::{Ledger, WriteStrategy};
+use alloquet_report::sample::Kind;
+use alloquet_report::verify::{MEMORY_SIZE_OFF, NOT_PURGED};
+use anyhow::{Context, Result};
+use parquet::arrow::ArrowSchemaConverter;
+
+use self::core::CoreLane;
+#[cfg(feature = "upstream-eager")]
+use self::eager::EagerLane;
+use self::input::Input;
+pub(crate) use self::lane::{WriteLane, write_strategies};
+use self::memory::{MemoryCheck, TOLERANCE};
+use super::job::{Job, Writing};
+use super::outcome::{LedgerFacts, Outcome, Work};
+use super::properties::writer_properties;
+use super::window::{Measures, Window};
+use crate::allocator;
+
+pub(super) fn measure(job: &Job) -> Result<Outcome> {
+    let lane: WriteLane = job.strategy.parse()?;
+    lane.check_build()?;
+    let name = job.file.display();
+    #[cfg_attr(not(feature = "upstream-eager"), expect(unused_mut))]
+    let mut input =
+        Input::decode(job).with_context(|| format!("cannot decode {name} to write it anew"))?;
+    let Writing {
+        situation,
+        writers,
+        ref changes,
+    } = job.writing;
+    let properties = writer_properties(job)?;
+    let columns = ArrowSchemaConverter::new()
+        .with_coerce_types(properties.coerce_types())
+        .convert(&input.schema)
+        .with_context(|| format!("the batches of {name} cannot be Parquet"))?;
+    let properties = changes.apply(properties, &columns);
+    let sinks = (0..writers)
+        .map(|_| Sink::beside(&job.file))
+        .collect::<Result<Vec<_>>>()?;
+    let cannot_write = || format!("cannot write the batches of {name} with strategy {lane}");
+
+    let run: Run = match lane {
+        WriteLane::Core(strategy) => {
+            let mut ready = CoreLane::new(strategy, &input, &properties, &sinks)?;
+            let (window, mut memory) = open(job.kind)?;
+            ready
+                .write(situation, memory.as_mut())
+                .with_context(cannot_write)?;
+            let closed = window.close()?;
+            let ledgers = ready.ledgers().to_vec();
+            drop(ready);
+            let (measures, flags) = closed.after_drop()?;
+            Run {
+                measures,
+                flags,
+                ledger: ledger_facts(&ledgers),
+                memory_size_error: memory.map(|memory| memory.worst()),
+            }
+        }
+        #[cfg(feature = "upstream-eager")]
+        WriteLane::UpstreamEager => {
+            let ready = EagerLane::new(&mut input, &properties, &columns, &sinks)?;
+            let (window, _) = open(job.kind)?;
+            ready.write(situation).with_context(cannot_write)?;
+            let closed = window.close()?;
+            let (measures, flags) = closed.after_drop()?;
+            Run {
+                measures,
+                flags,
+                ledger: None,
+                memory_size_error: None,
+            }
+        }
+        #[cfg(not(feature = "upstream-eager"))]
+        WriteLane::UpstreamEager => anyhow::bail!("this build has no strategy '{lane}'"),
+    };
+
+    let file_bytes = sinks
+        .first()
+        .context("a write needs a writer")?
+        .length()
+        .context("cannot look at the file written")?;
+    for sink in sinks {
+        verify::reads_back(job, sink.file, &input)
+            .with_context(|| format!("cannot read back what was written of {name}"))?;
+    }
+    let mut flags = run.flags;
+    if !allocator::purges() {
+        flags.push(NOT_PURGED.to_owned());
+    }
+    // The controls say of themselves what the parquet crate says: that is a finding, not a fault.
+    let is_owned = matches!(lane, WriteLane::Core(WriteStrategy::Owned(_)));
+    if is_owned && run.memory_size_error.is_some_and(|off| off > TOLERANCE) {
+        flags.push(MEMORY_SIZE_OFF.to_owned());
+    }
+    Ok(Work {
+        measures: run.measures,
+        flags,
+        fold: input.fold,
+        checksum: Some(input.checksum),
+        file_bytes,
+        leaf_columns: columns.num_columns() as u64,
+        memory_size_error: run.memory_size_error,
+        ledger: run.ledger,
+        pages: None,
+    }
+    .into())
+}
+
+/// What came of the window.
+struct Run {
+    measures: Measures,
+    flags: Vec<String>,
+    ledger: Option<LedgerFacts>,
+    memory_size_error: Option<f64>,
+}
+
+/// Gives back what is free in the allocator, then opens the window.
+fn open(kind: Kind) -> Result<(Window, Option<MemoryCheck>)> {
+    allocator::purge();
+    let window = Window::open(kind)?;
+    let memory = (kind == Kind::Heap).then(MemoryCheck::start);
+    Ok((window, memory))
+}
+
+/// What the ledgers of all writers say together, each at its own peak; `None` where they know nothing.
+fn ledger_facts(ledgers: &[Arc<Ledger>]) -> Option<LedgerFacts> {
+    let mut sum = LedgerFacts::default();
+    for ledger in ledgers {
+        let facts = LedgerFacts::from(&ledger.peak());
+        sum.total_bytes += facts.total_bytes;
+        for (purpose, bytes) in facts.by_purpose {
+            *sum.by_purpose.entry(purpose).or_default() += bytes;
+        }
+    }
+    (sum.total_bytes > 0).then_some(sum)
+}
+
+/// A file without a name to write to.
+struct Sink {
+    file: File,
+    /// Where it lies, and where a writer's own temporary files are to lie.
+    folder: PathBuf,
+}
+
+impl Sink {
+    /// Beside `input` if that folder takes one, so that it lies on the same disk.
+    fn beside(input: &Path) -> Result<Self> {
+        let temporary = std::env::temp_dir();
+        let beside = match input.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        for folder in [beside, &temporary] {
+            if let Ok(file) = tempfile::tempfile_in(folder) {
+                return Ok(Self {
+                    file,
+                    folder: folder.to_owned(),
+                });
+            }
+        }
+        let file = tempfile::tempfile().context(
+            "cannot make a temporary file to write to; set TMPDIR to a folder that takes one",
+        )?;
+        Ok(Self {
+            file,
+            folder: temporary,
+        })
+    }
+
+    fn length(&self) -> std::io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+}
