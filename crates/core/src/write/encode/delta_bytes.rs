@@ -1,0 +1,183 @@
+//! DELTA_BYTE_ARRAY: how much of the value before each one starts with, as DELTA_BINARY_PACKED, then
+//! the rest of each, as DELTA_LENGTH_BYTE_ARRAY.
+
+use super::delta::DeltaBinaryPacked;
+use super::delta_length::DeltaLengthByteArray;
+use super::memory::Growth;
+
+/// Encodes byte arrays as DELTA_BYTE_ARRAY.
+pub(crate) struct DeltaByteArray {
+    prefixes: DeltaBinaryPacked<i32>,
+    suffixes: DeltaLengthByteArray,
+    /// The last value that was put: what is encoded of it does not tell.
+    previous: Vec<u8>,
+}
+
+impl DeltaByteArray {
+    /// An encoder that holds nothing but what `growth` gives its two kinds of lengths at birth.
+    pub(crate) fn new(growth: &Growth) -> Self {
+        Self {
+            prefixes: DeltaBinaryPacked::new(growth),
+            suffixes: DeltaLengthByteArray::new(growth),
+            previous: Vec::new(),
+        }
+    }
+
+    /// Bytes of the page so far, but for the lengths that are not in a whole block yet.
+    pub(crate) fn len(&self) -> usize {
+        self.prefixes.len() + self.suffixes.len()
+    }
+
+    /// Bytes that the page has at most if `values` more of `bytes` bytes together are put and it is
+    /// finished then.
+    pub(crate) fn max_len_with(&self, values: usize, bytes: usize) -> usize {
+        self.prefixes.max_len_of_lengths(values, bytes) + self.suffixes.max_len_with(values, bytes)
+    }
+
+    /// Makes room for `values` of `bytes` bytes together that are about to be put.
+    pub(crate) fn reserve(&mut self, growth: &Growth, values: usize, bytes: usize) {
+        self.prefixes.reserve_lengths(growth, values, bytes);
+        self.suffixes.reserve(growth, values, bytes);
+    }
+
+    /// Encodes values, each of which is shorter than 2 GiB. Only the last one is copied as a whole, so
+    /// the values at hand should come in one call.
+    pub(crate) fn put<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) {
+        let mut last = None;
+        for value in values {
+            let prefix = common_prefix(last.unwrap_or(&self.previous), value);
+            self.prefixes.push(prefix as i32);
+            self.suffixes.put(&value[prefix..]);
+            last = Some(value);
+        }
+        if let Some(last) = last {
+            self.previous.clear();
+            self.previous.extend_from_slice(last);
+        }
+    }
+
+    /// Appends the page to `out` and starts the next one.
+    pub(crate) fn finish(&mut self, growth: &Growth, out: &mut Vec<u8>) {
+        growth.reserve(out, self.max_len_with(0, 0));
+        self.prefixes.finish(growth, out);
+        self.suffixes.finish(growth, out);
+        // A page can be read on its own: its first value starts with nothing of the page before.
+        growth.page_done(&mut self.previous);
+    }
+
+    /// Bytes of heap that are held.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.prefixes.heap_bytes() + self.suffixes.heap_bytes() + self.previous.capacity()
+    }
+}
+
+/// Bytes that `a` and `b` start with alike.
+#[inline]
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    const WORD: usize = size_of::<u64>();
+    let len = a.len().min(b.len());
+    let (a, b) = (&a[..len], &b[..len]);
+    let (a_words, a_rest) = a.as_chunks::<WORD>();
+    let (b_words, b_rest) = b.as_chunks::<WORD>();
+    for (i, (a, b)) in a_words.iter().zip(b_words).enumerate() {
+        let different = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if different != 0 {
+            return i * WORD + different.trailing_zeros() as usize / 8;
+        }
+    }
+    let rest = a_rest.iter().zip(b_rest).take_while(|(a, b)| a == b);
+    len - len % WORD + rest.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::Encode;
+    use crate::write::encode::reference::page;
+    use parquet::basic::Encoding;
+    use proptest::prelude::*;
+
+    /// The page of `values`, put in two pieces.
+    fn encode<T: AsRef<[u8]>>(values: &[T], cut: usize) -> Vec<u8> {
+        let growth = Growth::new(Encode::Exact);
+        let mut encoder = DeltaByteArray::new(&growth);
+        for piece in [&values[..cut], &values[cut..]] {
+            let bytes = piece.iter().map(|value| value.as_ref().len()).sum();
+            let bound = encoder.max_len_with(piece.len(), bytes);
+            encoder.reserve(&growth, piece.len(), bytes);
+            encoder.put(piece.iter().map(AsRef::as_ref));
+            assert!(encoder.len() <= bound && encoder.max_len_with(0, 0) <= bound);
+        }
+        let bound = encoder.max_len_with(0, 0);
+        let mut out = Vec::new();
+        encoder.finish(&growth, &mut out);
+        assert!(out.len() <= bound);
+        assert_eq!(encoder.len(), 0);
+        out
+    }
+
+    #[test]
+    fn prefixes_of_all_lengths_are_found() {
+        for len in 0..40 {
+            for other in len..40 {
+                for differs in 0..=len {
+                    let a = vec![b'a'; len];
+                    let mut b = vec![b'a'; other];
+                    if differs < len {
+                        b[differs] = b'b';
+                    }
+                    assert_eq!(common_prefix(&a, &b), differs);
+                    assert_eq!(common_prefix(&b, &a), differs);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_does_not_lean_on_the_one_before() {
+        let growth = Growth::new(Encode::Pooled);
+        let mut encoder = DeltaByteArray::new(&growth);
+        let mut pages = [Vec::new(), Vec::new()];
+        for page in &mut pages {
+            encoder.put([&b"alike"[..], b"alike too"]);
+            encoder.finish(&growth, page);
+        }
+        assert_eq!(pages[0], pages[1]);
+    }
+
+    #[test]
+    fn birth_costs_what_the_strategy_says() {
+        for (encode, bytes) in [
+            (Encode::Eager, 2 << 20),
+            (Encode::Grow, 0),
+            (Encode::Pooled, 0),
+        ] {
+            assert_eq!(
+                DeltaByteArray::new(&Growth::new(encode)).heap_bytes(),
+                bytes
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn pages_equal_the_parquet_crates(
+            values in prop::collection::vec(prop::collection::vec(0..3u8, 0..40), 1..300),
+            cut in any::<prop::sample::Index>()
+        ) {
+            let expected = page(&values, Encoding::DELTA_BYTE_ARRAY);
+            prop_assert_eq!(encode(&values, cut.index(values.len())), expected);
+        }
+
+        #[test]
+        fn fixed_width_pages_equal_the_parquet_crates(
+            values in prop::collection::vec(prop::array::uniform12(0..3u8), 1..300),
+            cut in any::<prop::sample::Index>()
+        ) {
+            let expected = page(&values, Encoding::DELTA_BYTE_ARRAY);
+            prop_assert_eq!(encode(&values, cut.index(values.len())), expected);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! DELTA_LENGTH_BYTE_ARRAY: the lengths as DELTA_BINARY_PACKED, then the bytes of all values in a row.
+
+use super::delta::DeltaBinaryPacked;
+use super::memory::Growth;
+
+/// Encodes byte arrays as DELTA_LENGTH_BYTE_ARRAY.
+pub(crate) struct DeltaLengthByteArray {
+    lengths: DeltaBinaryPacked<i32>,
+    /// The bytes of all values, which are that part of the page.
+    data: Vec<u8>,
+}
+
+impl DeltaLengthByteArray {
+    /// An encoder that holds nothing but what `growth` gives its lengths at birth.
+    pub(crate) fn new(growth: &Growth) -> Self {
+        Self {
+            lengths: DeltaBinaryPacked::new(growth),
+            data: Vec::new(),
+        }
+    }
+
+    /// Bytes of the page so far, but for the lengths that are not in a whole block yet.
+    pub(crate) fn len(&self) -> usize {
+        self.lengths.len() + self.data.len()
+    }
+
+    /// Bytes that the page has at most if `values` more of `bytes` bytes together are put and it is
+    /// finished then.
+    pub(crate) fn max_len_with(&self, values: usize, bytes: usize) -> usize {
+        self.lengths.max_len_of_lengths(values, bytes) + self.data.len() + bytes
+    }
+
+    /// Makes room for `values` of `bytes` bytes together that are about to be put.
+    pub(crate) fn reserve(&mut self, growth: &Growth, values: usize, bytes: usize) {
+        self.lengths.reserve_lengths(growth, values, bytes);
+        growth.reserve(&mut self.data, bytes);
+    }
+
+    /// Encodes one value, which is shorter than 2 GiB.
+    #[inline]
+    pub(crate) fn put(&mut self, value: &[u8]) {
+        self.lengths.push(value.len() as i32);
+        self.data.extend_from_slice(value);
+    }
+
+    /// Encodes values that lie side by side, as those of an array without nulls do: `bytes` is all of
+    /// them, `lengths` how long each is.
+    pub(crate) fn put_adjacent(&mut self, bytes: &[u8], lengths: impl IntoIterator<Item = i32>) {
+        for length in lengths {
+            self.lengths.push(length);
+        }
+        self.data.extend_from_slice(bytes);
+    }
+
+    /// Appends the page to `out` and starts the next one.
+    pub(crate) fn finish(&mut self, growth: &Growth, out: &mut Vec<u8>) {
+        growth.reserve(out, self.max_len_with(0, 0));
+        self.lengths.finish(growth, out);
+        out.extend_from_slice(&self.data);
+        growth.page_done(&mut self.data);
+    }
+
+    /// Bytes of heap that are held.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.lengths.heap_bytes() + self.data.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::Encode;
+    use crate::write::encode::reference::page;
+    use parquet::basic::Encoding;
+    use proptest::prelude::*;
+
+    /// The page of `values`, put in two pieces.
+    fn encode(values: &[Vec<u8>], cut: usize) -> Vec<u8> {
+        let growth = Growth::new(Encode::Exact);
+        let mut encoder = DeltaLengthByteArray::new(&growth);
+        for piece in [&values[..cut], &values[cut..]] {
+            let bytes = piece.iter().map(Vec::len).sum();
+            let bound = encoder.max_len_with(piece.len(), bytes);
+            encoder.reserve(&growth, piece.len(), bytes);
+            let reserved = encoder.lengths.heap_bytes().max(129 * 4) + encoder.data.capacity();
+            piece.iter().for_each(|value| encoder.put(value));
+            assert!(
+                encoder.heap_bytes() <= reserved + 129 * 4,
+                "more than was reserved"
+            );
+            assert!(encoder.len() <= bound && encoder.max_len_with(0, 0) <= bound);
+        }
+        let bound = encoder.max_len_with(0, 0);
+        let mut out = Vec::new();
+        encoder.finish(&growth, &mut out);
+        assert!(out.len() <= bound);
+        assert_eq!(encoder.len(), 0);
+        out
+    }
+
+    #[test]
+    fn adjacent_values_are_like_single_ones() {
+        let values: Vec<Vec<u8>> = (0..300).map(|i| vec![b'a'; i % 7]).collect();
+        let growth = Growth::new(Encode::Grow);
+        let mut encoder = DeltaLengthByteArray::new(&growth);
+        encoder.put_adjacent(
+            &values.concat(),
+            values.iter().map(|value| value.len() as i32),
+        );
+        let mut out = Vec::new();
+        encoder.finish(&growth, &mut out);
+        assert_eq!(out, encode(&values, 7));
+    }
+
+    #[test]
+    fn birth_costs_what_the_strategy_says() {
+        for (encode, bytes) in [
+            (Encode::Eager, 1 << 20),
+            (Encode::Grow, 0),
+            (Encode::Pooled, 0),
+        ] {
+            assert_eq!(
+                DeltaLengthByteArray::new(&Growth::new(encode)).heap_bytes(),
+                bytes
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn pages_equal_the_parquet_crates(
+            values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..300),
+            cut in any::<prop::sample::Index>()
+        ) {
+            let expected = page(&values, Encoding::DELTA_LENGTH_BYTE_ARRAY);
+            prop_assert_eq!(encode(&values, cut.index(values.len())), expected);
+        }
+    }
+}
