@@ -42,6 +42,11 @@ pub enum Distribution {
         #[serde(default)]
         weights: Option<Vec<u32>>,
     },
+    /// The values in turn, by row of the file, from the first again after the last.
+    Cycle {
+        /// The values; of text at most 64 KiB each.
+        values: Vec<Scalar>,
+    },
     /// Random text (or bytes) of a length between two bounds, both included.
     Text {
         /// Fewest bytes.

@@ -104,11 +104,15 @@ pub(crate) fn group(group: &ColumnGroup, rows: u64) -> Checked {
     }
     if let Some(list) = &group.list {
         items(list)?;
-        if matches!(group.values, Some(Distribution::Sequence { .. })) {
-            return Err(
-                "values of kind sequence go by row, which a list has many items of; use uniform"
-                    .to_owned(),
-            );
+        let by_row = match &group.values {
+            Some(Distribution::Sequence { .. }) => Some(("sequence", "uniform")),
+            Some(Distribution::Cycle { .. }) => Some(("cycle", "choices")),
+            _ => None,
+        };
+        if let Some((kind, other)) = by_row {
+            return Err(format!(
+                "values of kind {kind} go by row, which a list has many items of; use {other}"
+            ));
         }
     }
     if let Some(values) = &group.values {
@@ -162,7 +166,7 @@ fn longest_value(group: &ColumnGroup) -> usize {
         (_, Some(width)) => width,
         (Some(Distribution::Text { max_length, .. }), None) => *max_length,
         (Some(Distribution::Constant { value }), None) => length(value),
-        (Some(Distribution::Choices { values, .. }), None) => {
+        (Some(Distribution::Choices { values, .. } | Distribution::Cycle { values }), None) => {
             values.iter().map(length).max().unwrap_or(1)
         }
         (None, None) if group.value_type.is_bytes() => crate::distribution::DEFAULT_TEXT.1,
@@ -179,13 +183,9 @@ fn distribution(values: &Distribution, value_type: ValueType, rows: u64) -> Chec
             repeat,
         } => sequence(*start, *step, *repeat, value_type, rows),
         Distribution::Constant { value } => scalar("value", value, value_type),
+        Distribution::Cycle { values } => scalars("cycle", values, value_type),
         Distribution::Choices { values, weights } => {
-            if values.is_empty() {
-                return Err("values of kind choices need at least one value".to_owned());
-            }
-            for value in values {
-                scalar("a value", value, value_type)?;
-            }
+            scalars("choices", values, value_type)?;
             match weights {
                 Some(weights) if weights.len() != values.len() => Err(format!(
                     "there are {} values and {} weights",
@@ -270,6 +270,16 @@ fn sequence(start: i64, step: i64, repeat: u64, value_type: ValueType, rows: u64
             "the sequence goes from {start} to {last}, type {value_type} from {least} to {most}"
         ))
     }
+}
+
+/// Checks the values that a distribution of `kind` lists.
+fn scalars(kind: &str, values: &[Scalar], value_type: ValueType) -> Checked {
+    if values.is_empty() {
+        return Err(format!("values of kind {kind} need at least one value"));
+    }
+    values
+        .iter()
+        .try_for_each(|value| scalar("a value", value, value_type))
 }
 
 /// Checks that one value of a definition is one of the type.

@@ -54,7 +54,9 @@ impl Chunk<'_> {
         match self.group.value_type.physical() {
             Physical::Boolean => self.rows(
                 writer.typed::<BoolType>(),
-                self.pooled(source::booleans(self.group), |value| vec![u8::from(*value)])?,
+                self.pooled(source::booleans(self.group, self.first_row()), |value| {
+                    vec![u8::from(*value)]
+                })?,
             ),
             Physical::Int32 => self.rows(
                 writer.typed::<Int32Type>(),
@@ -66,15 +68,17 @@ impl Chunk<'_> {
             ),
             Physical::Float => self.rows(
                 writer.typed::<FloatType>(),
-                self.pooled(source::floats(self.group, |value| value as f32), |value| {
-                    value.to_le_bytes().to_vec()
-                })?,
+                self.pooled(
+                    source::floats(self.group, self.first_row(), |value| value as f32),
+                    |value| value.to_le_bytes().to_vec(),
+                )?,
             ),
             Physical::Double => self.rows(
                 writer.typed::<DoubleType>(),
-                self.pooled(source::floats(self.group, |value| value), |value: &f64| {
-                    value.to_le_bytes().to_vec()
-                })?,
+                self.pooled(
+                    source::floats(self.group, self.first_row(), |value| value),
+                    |value: &f64| value.to_le_bytes().to_vec(),
+                )?,
             ),
             Physical::ByteArray => self.rows(writer.typed::<ByteArrayType>(), self.texts()?),
             Physical::FixedLenByteArray => {
@@ -93,12 +97,16 @@ impl Chunk<'_> {
 
     fn integers<T: Integer>(&self) -> Box<dyn Source<T>> {
         let range = self.group.value_type.integer_range();
-        let first_row = self.row_group as u64 * self.layout.rows_per_row_group as u64;
-        source::integers(self.group, range.unwrap_or((0, 0)), first_row)
+        source::integers(self.group, range.unwrap_or((0, 0)), self.first_row())
+    }
+
+    /// Where the row group begins in the file.
+    fn first_row(&self) -> u64 {
+        self.row_group as u64 * self.layout.rows_per_row_group as u64
     }
 
     fn texts<T: ByteValue>(&self) -> Result<Box<dyn Source<T>>, ChunkError> {
-        let source = source::texts(self.group, self.stream(Purpose::Prefix));
+        let source = source::texts(self.group, self.first_row(), self.stream(Purpose::Prefix));
         self.pooled(source, |value: &T| value.as_bytes().to_vec())
     }
 

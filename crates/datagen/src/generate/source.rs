@@ -97,6 +97,48 @@ impl<T: Clone> Source<T> for Choices<T> {
     }
 }
 
+/// The values in turn, by row of the file.
+struct Cycle<T> {
+    row: u64,
+    values: Vec<T>,
+}
+
+impl<T: Clone> Source<T> for Cycle<T> {
+    fn fill(&mut self, _: &mut Stream, count: usize, out: &mut Vec<T>) {
+        let first = (self.row % self.values.len() as u64) as usize;
+        out.extend(self.values.iter().cycle().skip(first).take(count).cloned());
+        self.row += count as u64;
+    }
+}
+
+/// The source of a column whose definition lists its values; `first_row` is where the row group
+/// begins in the file.
+fn given<T: Clone + 'static>(
+    group: &ColumnGroup,
+    first_row: u64,
+    value: impl Fn(&Scalar) -> T,
+) -> Option<Box<dyn Source<T>>> {
+    match group.values.as_ref()? {
+        Distribution::Constant { value: only } => {
+            Some(Box::new(Choices::equally(vec![value(only)])))
+        }
+        Distribution::Choices { values, weights } => {
+            let values = values.iter().map(value).collect();
+            Some(Box::new(Choices::weighted(values, weights.as_deref())))
+        }
+        Distribution::Cycle { values } => {
+            let values = values.iter().map(value).collect();
+            Some(Box::new(Cycle {
+                row: first_row,
+                values,
+            }))
+        }
+        Distribution::Uniform { .. }
+        | Distribution::Sequence { .. }
+        | Distribution::Text { .. } => None,
+    }
+}
+
 /// An integer as the parquet crate stores it. Unsigned types keep their bits.
 pub(crate) trait Integer: Copy + Eq + Hash + 'static {
     fn from_wide(value: i64) -> Self;
@@ -154,14 +196,16 @@ impl<T: Integer> Source<T> for Sequence {
     }
 }
 
-/// The source of a type that is stored as an integer; `first_row` is where the
-/// row group begins in the file.
+/// The source of a type that is stored as an integer; `first_row` as for [`given`].
 pub(crate) fn integers<T: Integer>(
     group: &ColumnGroup,
     range: (i64, i64),
     first_row: u64,
 ) -> Box<dyn Source<T>> {
     let wide = |value: &Scalar| T::from_wide(value.integer().unwrap_or_default());
+    if let Some(source) = given(group, first_row, wide) {
+        return source;
+    }
     let (min, max) = match &group.values {
         Some(Distribution::Sequence {
             start,
@@ -175,18 +219,11 @@ pub(crate) fn integers<T: Integer>(
                 repeat: *repeat,
             });
         }
-        Some(Distribution::Constant { value }) => {
-            return Box::new(Choices::equally(vec![wide(value)]));
-        }
-        Some(Distribution::Choices { values, weights }) => {
-            let values = values.iter().map(wide).collect();
-            return Box::new(Choices::weighted(values, weights.as_deref()));
-        }
         Some(Distribution::Uniform { min, max }) => (
             min.integer().unwrap_or(range.0),
             max.integer().unwrap_or(range.1),
         ),
-        Some(Distribution::Text { .. }) | None => range,
+        _ => range,
     };
     Box::new(UniformIntegers {
         min,
@@ -216,22 +253,19 @@ impl Source<f64> for UniformFloats {
 /// The source of a float column; `cast` makes a float of its type.
 pub(crate) fn floats<T: Clone + 'static>(
     group: &ColumnGroup,
+    first_row: u64,
     cast: impl Fn(f64) -> T,
 ) -> Box<dyn Source<T>>
 where
     UniformFloats: Source<T>,
 {
     let float = |value: &Scalar| value.float().unwrap_or_default();
+    if let Some(source) = given(group, first_row, |value| cast(float(value))) {
+        return source;
+    }
     let (min, max) = match &group.values {
-        Some(Distribution::Constant { value }) => {
-            return Box::new(Choices::equally(vec![cast(float(value))]));
-        }
-        Some(Distribution::Choices { values, weights }) => {
-            let values = values.iter().map(|value| cast(float(value))).collect();
-            return Box::new(Choices::weighted(values, weights.as_deref()));
-        }
         Some(Distribution::Uniform { min, max }) => (float(min), float(max)),
-        Some(Distribution::Sequence { .. } | Distribution::Text { .. }) | None => (-1.0, 1.0),
+        _ => (-1.0, 1.0),
     };
     Box::new(UniformFloats {
         min,
@@ -247,16 +281,9 @@ impl Source<bool> for Coin {
     }
 }
 
-pub(crate) fn booleans(group: &ColumnGroup) -> Box<dyn Source<bool>> {
+pub(crate) fn booleans(group: &ColumnGroup, first_row: u64) -> Box<dyn Source<bool>> {
     let boolean = |value: &Scalar| value.boolean().unwrap_or_default();
-    match &group.values {
-        Some(Distribution::Constant { value }) => Box::new(Choices::equally(vec![boolean(value)])),
-        Some(Distribution::Choices { values, weights }) => {
-            let values = values.iter().map(boolean).collect();
-            Box::new(Choices::weighted(values, weights.as_deref()))
-        }
-        _ => Box::new(Coin),
-    }
+    given(group, first_row, boolean).unwrap_or_else(|| Box::new(Coin))
 }
 
 /// A value made of bytes, as the parquet crate has them.
@@ -349,27 +376,27 @@ impl<T: ByteValue> Source<T> for Text {
 
 /// The source of a text or binary column; `shared` draws a shared prefix, the
 /// same in every row group.
-pub(crate) fn texts<T: ByteValue>(group: &ColumnGroup, mut shared: Stream) -> Box<dyn Source<T>> {
+pub(crate) fn texts<T: ByteValue>(
+    group: &ColumnGroup,
+    first_row: u64,
+    mut shared: Stream,
+) -> Box<dyn Source<T>> {
     let text = |value: &Scalar| {
         T::from_bytes(Bytes::copy_from_slice(
             value.text().unwrap_or_default().as_bytes(),
         ))
     };
+    if let Some(source) = given(group, first_row, text) {
+        return source;
+    }
     let (lengths, prefix, prefix_length) = match &group.values {
-        Some(Distribution::Constant { value }) => {
-            return Box::new(Choices::equally(vec![text(value)]));
-        }
-        Some(Distribution::Choices { values, weights }) => {
-            let values = values.iter().map(text).collect();
-            return Box::new(Choices::weighted(values, weights.as_deref()));
-        }
         Some(Distribution::Text {
             min_length,
             max_length,
             prefix,
             prefix_length,
         }) => ((*min_length, *max_length), *prefix, *prefix_length),
-        Some(Distribution::Uniform { .. } | Distribution::Sequence { .. }) | None => {
+        _ => {
             let lengths = group
                 .value_type
                 .plain_width()

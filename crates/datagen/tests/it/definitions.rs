@@ -175,6 +175,24 @@ fn mistakes_are_named_with_file_line_and_what_is_allowed() {
             &["2 values and 1 weights"],
         ),
         (
+            &format!("{int}values = {{ kind = 'cycle', values = [] }}\n"),
+            &["values of kind cycle need at least one value"],
+        ),
+        (
+            &format!("{int}values = {{ kind = 'cycle', values = [1, 'b'] }}\n"),
+            &["a value is not a value of type int32"],
+        ),
+        (
+            &format!("{int}distinct = 2\nvalues = {{ kind = 'cycle', values = [1, 2] }}\n"),
+            &["the others say themselves"],
+        ),
+        (
+            &format!(
+                "{int}values = {{ kind = 'cycle', values = [1, 2] }}\nlist = {{ min_items = 1, max_items = 2 }}\n"
+            ),
+            &["kind cycle go by row", "use choices"],
+        ),
+        (
             &format!("{int}[[columns]]\n{int}"),
             &["two columns named `a`"],
         ),

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use alloquet_datagen::generate;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Int32Type};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use arrow_array::{Array, RecordBatch};
 
-use crate::support::{kitchen_sink, read, scaled, with};
+use crate::support::{kitchen_sink, project, read, scaled, with};
 
 #[test]
 fn floats_are_finite_and_do_not_compress() {
@@ -84,6 +84,92 @@ fn small_dictionaries_have_three_values_in_every_row_group() {
     let dictionaries = generated.report.dictionary_pages.unwrap();
     assert_eq!(dictionaries.count, 4);
     assert_eq!((dictionaries.rows.min, dictionaries.rows.max), (3, 3));
+}
+
+#[test]
+fn tiny_strings_are_a_b_a() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, columns) in [("tiny-strings", 100), ("tiny-strings-1000", 1_000)] {
+        let dataset = project(name);
+        let generated = generate(&dataset, folder.path(), &()).unwrap();
+        let batches = read(&dataset, &generated);
+        assert_eq!((batches.len(), batches[0].num_columns()), (1, columns));
+        for column in batches[0].columns() {
+            let strings: Vec<_> = column.as_string::<i32>().iter().flatten().collect();
+            assert_eq!(strings, ["a", "b", "a"]);
+        }
+    }
+}
+
+#[test]
+fn dictionary_overflow_falls_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = scaled("dictionary-overflow", 1.0, 0.02);
+    let generated = generate(&dataset, folder.path(), &()).unwrap();
+    // Of each column, one page of indices and one of values.
+    assert_eq!(generated.report.dictionary_pages.unwrap().count, 2);
+    let pages = generated.report.data_pages;
+    assert_eq!(pages.count, 4);
+    assert!(
+        pages.rows.min > 2_000 && pages.rows.max < 18_000,
+        "{pages:?}"
+    );
+}
+
+#[test]
+fn cycles_go_by_row_of_the_whole_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = with(
+        "row_groups = 3\nrows_per_row_group = 70_001\npage_bytes = 4096\ncompression = 'none'",
+        r#"
+        [[columns]]
+        name = "s"
+        type = "string"
+        dictionary = true
+        values = { kind = "cycle", values = ["a", "b", "a", ""] }
+        [[columns]]
+        name = "i"
+        type = "int32"
+        optional = true
+        nulls = 0.25
+        values = { kind = "cycle", values = [7, -1, 0] }
+        [[columns]]
+        name = "f"
+        type = "float64"
+        values = { kind = "cycle", values = [0.5, 2] }
+        [[columns]]
+        name = "b"
+        type = "boolean"
+        values = { kind = "cycle", values = [true, true, false] }
+        [[columns]]
+        name = "x"
+        type = "fixed-binary(2)"
+        values = { kind = "cycle", values = ["xy"] }
+        "#,
+    );
+    let generated = generate(&dataset, folder.path(), &()).unwrap();
+    let (mut row, mut nulls) = (0, 0);
+    for batch in read(&dataset, &generated) {
+        let strings = batch["s"].as_string::<i32>();
+        let integers = batch["i"].as_primitive::<Int32Type>();
+        let floats = batch["f"].as_primitive::<Float64Type>();
+        let booleans = batch["b"].as_boolean();
+        let bytes = batch["x"].as_fixed_size_binary();
+        for at in 0..batch.num_rows() {
+            assert_eq!(strings.value(at), ["a", "b", "a", ""][row % 4], "row {row}");
+            if integers.is_null(at) {
+                nulls += 1;
+            } else {
+                assert_eq!(integers.value(at), [7, -1, 0][row % 3], "row {row}");
+            }
+            assert_eq!(floats.value(at), [0.5, 2.0][row % 2], "row {row}");
+            assert_eq!(booleans.value(at), row % 3 != 2, "row {row}");
+            assert_eq!(bytes.value(at), b"xy");
+            row += 1;
+        }
+    }
+    assert_eq!(row, 210_003);
+    assert!((51_000..54_000).contains(&nulls), "{nulls}");
 }
 
 #[test]
