@@ -110,6 +110,25 @@ impl<'a> CompactReader<'a> {
         Ok((raw >> 1) as i64 ^ -((raw & 1) as i64))
     }
 
+    /// An integer value of any width.
+    pub(crate) fn int(&mut self) -> Result<i64> {
+        self.zigzag()
+    }
+
+    /// A list's head: the number of its elements, at most as many as there are bytes left.
+    pub(crate) fn list(&mut self) -> Result<usize> {
+        let head = self.byte()?;
+        let len = match head >> 4 {
+            15 => usize::try_from(self.varint()?)
+                .map_err(|_| ThriftError::Invalid("a list is too long"))?,
+            short => usize::from(short),
+        };
+        if len > self.bytes.len() - self.at {
+            return Err(ThriftError::Eof);
+        }
+        Ok(len)
+    }
+
     /// An i32 value.
     pub(crate) fn i32(&mut self) -> Result<i32> {
         i32::try_from(self.zigzag()?).map_err(|_| ThriftError::Invalid("an i32 is out of range"))
@@ -160,6 +179,11 @@ impl<'a> CompactReader<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Passes over a field's value.
+    pub(crate) fn pass(&mut self, kind: FieldType) -> Result<()> {
+        self.skip(kind, 0)
     }
 
     fn skip(&mut self, kind: FieldType, depth: usize) -> Result<()> {

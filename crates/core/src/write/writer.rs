@@ -10,6 +10,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
 
+use super::file::FileWriter;
 use super::new_file::NewFile;
 use super::table::{Held, Piece, cut};
 use super::upstream::{self, ColumnWise};
@@ -41,7 +42,11 @@ use crate::strategy::{Order, WriteStrategy};
 pub struct Writer<W: Write + Send> {
     engine: Engine<W>,
     schema: SchemaRef,
+    /// What the file is written with; it goes to what writes, when that is made.
     properties: WriterProperties,
+    /// Limits of a row group, in rows and in bytes.
+    max_rows: usize,
+    max_bytes: Option<u64>,
     strategy: WriteStrategy,
     ledger: Arc<Ledger>,
     spill_folder: PathBuf,
@@ -58,6 +63,7 @@ enum Engine<W: Write + Send> {
     New(W),
     Upstream(Box<ArrowWriter<W>>),
     ColumnWise(Box<ColumnWise<W>>),
+    Owned(Box<FileWriter<W>>),
     /// An error came before: what is in the file is not known.
     Poisoned(String),
 }
@@ -95,11 +101,14 @@ impl<W: Write + Send> Writer<W> {
         schema: SchemaRef,
         properties: Option<WriterProperties>,
     ) -> Result<Self> {
+        let properties = properties.unwrap_or_default();
         Ok(Self {
             engine: Engine::New(sink),
             ledger: Arc::new(Ledger::new(schema.fields().len())),
             schema,
-            properties: properties.unwrap_or_default(),
+            max_rows: properties.max_row_group_row_count().unwrap_or(usize::MAX),
+            max_bytes: properties.max_row_group_bytes().map(|bytes| bytes as u64),
+            properties,
             strategy: WriteStrategy::default(),
             spill_folder: std::env::temp_dir(),
             held: Held::default(),
@@ -153,13 +162,13 @@ impl<W: Write + Send> Writer<W> {
             for batch in batches {
                 writer.check_schema(batch)?;
             }
-            if !writer.is_column_wise() {
+            if !is_column_wise(writer.strategy) {
                 return batches
                     .iter()
                     .try_for_each(|batch| writer.write_batch(batch));
             }
             writer.flush_row_group()?;
-            let limit = writer.row_limit();
+            let limit = writer.max_rows;
             cut(batches, limit, |pieces| writer.write_pieces(pieces))
         })
     }
@@ -184,6 +193,7 @@ impl<W: Write + Send> Writer<W> {
         let (written, sink) = match self.engine {
             Engine::Upstream(writer) => upstream::close(*writer)?,
             Engine::ColumnWise(writer) => writer.close()?,
+            Engine::Owned(writer) => writer.close()?,
             Engine::New(_) => return Err(general("the writer did not begin")),
             Engine::Poisoned(why) => return Err(poisoned(&why)),
         };
@@ -201,6 +211,10 @@ impl<W: Write + Send> Writer<W> {
         match &self.engine {
             Engine::Upstream(writer) => writer.memory_size(),
             Engine::ColumnWise(_) => held,
+            Engine::Owned(_) => {
+                let rust = self.ledger.live_bytes() - self.ledger.live(Purpose::Codec);
+                usize::try_from(rust).unwrap_or(usize::MAX)
+            }
             Engine::New(_) | Engine::Poisoned(_) => 0,
         }
     }
@@ -209,6 +223,7 @@ impl<W: Write + Send> Writer<W> {
     pub fn in_progress_rows(&self) -> usize {
         match &self.engine {
             Engine::Upstream(writer) => writer.in_progress_rows(),
+            Engine::Owned(writer) => writer.open_rows() + self.held.rows(),
             _ => self.held.rows(),
         }
     }
@@ -217,6 +232,7 @@ impl<W: Write + Send> Writer<W> {
     pub fn in_progress_size(&self) -> usize {
         match &self.engine {
             Engine::Upstream(writer) => writer.in_progress_size(),
+            Engine::Owned(writer) => usize::try_from(writer.open_size()).unwrap_or(usize::MAX),
             _ => 0,
         }
     }
@@ -226,6 +242,7 @@ impl<W: Write + Send> Writer<W> {
         match &self.engine {
             Engine::Upstream(writer) => writer.bytes_written(),
             Engine::ColumnWise(writer) => writer.bytes_written(),
+            Engine::Owned(writer) => usize::try_from(writer.bytes_written()).unwrap_or(usize::MAX),
             Engine::New(_) | Engine::Poisoned(_) => 0,
         }
     }
@@ -247,7 +264,11 @@ impl<W: Write + Send> Writer<W> {
         }
         let result = work(self);
         if let Err(error) = &result {
-            self.engine = Engine::Poisoned(error.to_string());
+            let poisoned = Engine::Poisoned(error.to_string());
+            match std::mem::replace(&mut self.engine, poisoned) {
+                Engine::Owned(writer) => writer.abandon(),
+                failed => drop(failed),
+            }
             self.release_held();
         }
         result
@@ -262,11 +283,16 @@ impl<W: Write + Send> Writer<W> {
         if let Engine::Upstream(writer) = &mut self.engine {
             return writer.write(batch);
         }
+        if let Engine::Owned(writer) = &mut self.engine
+            && !is_column_wise(self.strategy)
+        {
+            return write_interleaved(writer, batch, self.max_rows, self.max_bytes);
+        }
         let before = self.held.bytes();
         self.held.push(batch.clone());
         self.ledger
             .charge(Purpose::Input, None, self.held.bytes() - before);
-        if self.held.rows() >= self.row_limit() {
+        if self.held.rows() >= self.max_rows {
             self.write_held(false)?;
         }
         Ok(())
@@ -293,40 +319,38 @@ impl<W: Write + Send> Writer<W> {
             return Ok(());
         };
         let schema = SchemaRef::clone(&self.schema);
-        let properties = self.properties.clone();
         self.engine = match self.strategy {
             WriteStrategy::Upstream | WriteStrategy::UpstreamExactStore => {
+                let properties = std::mem::take(&mut self.properties);
                 let exact = self.strategy == WriteStrategy::UpstreamExactStore;
                 let writer = upstream::arrow_writer(sink, schema, properties, exact)?;
                 Engine::Upstream(Box::new(writer))
             }
             WriteStrategy::UpstreamColumnWise => {
+                let properties = std::mem::take(&mut self.properties);
                 refuse_byte_limit(&properties)?;
                 let writer = ColumnWise::try_new(sink, schema, properties)?;
                 Engine::ColumnWise(Box::new(writer))
             }
-            WriteStrategy::Owned(_) => return Err(ParquetError::NYI("not built".into())),
+            WriteStrategy::Owned(buffers) => {
+                let properties = std::mem::take(&mut self.properties);
+                let ledger = Arc::clone(&self.ledger);
+                let folder = &self.spill_folder;
+                let writer =
+                    FileWriter::try_new(sink, schema, properties, buffers, folder, ledger)?;
+                Engine::Owned(Box::new(writer))
+            }
         };
         Ok(())
-    }
-
-    fn is_column_wise(&self) -> bool {
-        match self.strategy {
-            WriteStrategy::UpstreamColumnWise => true,
-            WriteStrategy::Owned(buffers) => buffers.order == Order::ColumnWise,
-            _ => false,
-        }
-    }
-
-    fn row_limit(&self) -> usize {
-        self.properties
-            .max_row_group_row_count()
-            .unwrap_or(usize::MAX)
     }
 
     fn flush_row_group(&mut self) -> Result<()> {
         match &mut self.engine {
             Engine::Upstream(writer) => writer.flush(),
+            Engine::Owned(writer) => {
+                writer.flush()?;
+                self.write_held(true)
+            }
             _ => self.write_held(true),
         }
     }
@@ -338,7 +362,7 @@ impl<W: Write + Send> Writer<W> {
         }
         let bytes = self.held.bytes();
         let batches = self.held.take();
-        let limit = self.row_limit();
+        let limit = self.max_rows;
         let mut rest = Vec::new();
         let result = cut(&batches, limit, |pieces| {
             let rows: usize = pieces.iter().map(|piece| piece.rows).sum();
@@ -368,13 +392,56 @@ impl<W: Write + Send> Writer<W> {
         self.begin()?;
         match &mut self.engine {
             Engine::ColumnWise(writer) => writer.write_row_group(pieces),
+            Engine::Owned(writer) => writer.write_row_group(pieces),
             _ => Err(general("the strategy does not write column by column")),
         }
     }
 }
 
+fn is_column_wise(strategy: WriteStrategy) -> bool {
+    match strategy {
+        WriteStrategy::UpstreamColumnWise => true,
+        WriteStrategy::Owned(buffers) => buffers.order == Order::ColumnWise,
+        _ => false,
+    }
+}
+
+/// Writes a batch to a file whose columns are all open, ending row groups at their limits. The limit in bytes is held
+/// against the average row so far, as the parquet crate does.
+fn write_interleaved<W: Write + Send>(
+    writer: &mut FileWriter<W>,
+    batch: &RecordBatch,
+    max_rows: usize,
+    max_bytes: Option<u64>,
+) -> Result<()> {
+    let mut at = 0;
+    while at < batch.num_rows() {
+        let mut rows = (batch.num_rows() - at).min(max_rows - writer.open_rows());
+        if let Some(max) = max_bytes
+            && writer.open_rows() > 0
+        {
+            let size = writer.open_size();
+            let row = (size / writer.open_rows() as u64).max(1);
+            let fit = usize::try_from(max.saturating_sub(size) / row).unwrap_or(usize::MAX);
+            if fit == 0 {
+                writer.flush()?;
+                continue;
+            }
+            rows = rows.min(fit);
+        }
+        writer.write(batch, at..at + rows)?;
+        at += rows;
+        let full = writer.open_rows() >= max_rows
+            || max_bytes.is_some_and(|max| writer.open_size() >= max);
+        if full {
+            writer.flush()?;
+        }
+    }
+    Ok(())
+}
+
 /// Column by column, a row group's size is known only when it is written.
-fn refuse_byte_limit(properties: &WriterProperties) -> Result<()> {
+pub(super) fn refuse_byte_limit(properties: &WriterProperties) -> Result<()> {
     if properties.max_row_group_bytes().is_some() {
         return Err(ParquetError::NYI(
             "max_row_group_bytes needs a strategy with order=interleaved: column by column a row group's size is known only when it is written. Set max_row_group_row_count instead".into(),

@@ -1,0 +1,11 @@
+//! One column chunk under construction: values come in as Arrow arrays, pages go out.
+
+pub(super) mod chunk_metadata;
+mod dictionary;
+mod direct;
+pub(super) mod plan;
+mod source;
+mod statistics;
+mod writer;
+
+pub(super) use self::writer::{ChunkHeap, ChunkPages, ColumnWriter, Context, Scratch};

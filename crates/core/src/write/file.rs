@@ -1,0 +1,536 @@
+//! [`FileWriter`]: this crate's writer of one file, in either order of its columns.
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::SortingColumn;
+use parquet::file::properties::WriterProperties;
+
+use super::account::Account;
+use super::column::plan::{ColumnPlan, FilePlan, plan_column};
+use super::column::{ChunkPages, ColumnWriter, Context, Scratch};
+use super::compress::{self, Compressor};
+use super::encode::Growth;
+use super::footer::{Footer, RowGroup};
+use super::output::Output;
+use super::pages::Spill;
+use super::table::Piece;
+use super::upstream_column::{SharedOutput, UpstreamColumn, lock};
+use super::written::{Metadata, WrittenFile};
+use crate::ledger::{Ledger, Purpose};
+use crate::strategy::{CodecContext, EncoderBuffers, Order, PageSink};
+
+/// Who writes a field.
+enum Route {
+    Own(Arc<ColumnPlan>),
+    Upstream,
+}
+
+/// A column of the row group that has begun.
+enum Open<W: Write + Send> {
+    Own(Box<ColumnWriter>),
+    Upstream(Box<UpstreamColumn<W>>),
+}
+
+/// A file under construction.
+pub(super) struct FileWriter<W: Write + Send> {
+    output: SharedOutput<W>,
+    schema: SchemaRef,
+    properties: WriterProperties,
+    plan: FilePlan,
+    routes: Vec<Route>,
+    footer: Footer,
+    row_groups: Vec<RowGroup>,
+    buffers: EncoderBuffers,
+    growth: Growth,
+    scratch: Scratch,
+    compressor: Compressor,
+    spill: Spill,
+    /// The columns of the row group that has begun, where they are all open.
+    open: Vec<Open<W>>,
+    open_rows: usize,
+    account: Account,
+}
+
+impl<W: Write + Send> FileWriter<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// The properties ask for what this writer does not do, a column cannot be written so, or the sink
+    /// fails.
+    pub(super) fn try_new(
+        sink: W,
+        schema: SchemaRef,
+        mut properties: WriterProperties,
+        buffers: EncoderBuffers,
+        spill_folder: &Path,
+        ledger: Arc<Ledger>,
+    ) -> Result<Self> {
+        let plan = FilePlan::new(&properties)?;
+        if buffers.order == Order::ColumnWise {
+            super::writer::refuse_byte_limit(&properties)?;
+        }
+        let parquet_schema = ArrowSchemaConverter::new()
+            .with_coerce_types(properties.coerce_types())
+            .convert(&schema)?;
+        let parquet_schema = Arc::new(parquet_schema);
+        let mut routes = Vec::with_capacity(schema.fields().len());
+        let mut leaf = 0;
+        for (field, arrow) in schema.fields().iter().enumerate() {
+            // A nested field has several leaves, or one that is deeper than its root.
+            let leaves = (leaf..parquet_schema.num_columns())
+                .take_while(|leaf| parquet_schema.get_column_root_idx(*leaf) == field)
+                .count();
+            let descriptor = parquet_schema.column(leaf);
+            let flat = leaves == 1
+                && descriptor.path().parts().len() == 1
+                && descriptor.max_rep_level() == 0
+                && !is_nested(arrow.data_type());
+            let own = if flat {
+                plan_column(&descriptor, &properties)?
+                    .filter(|plan| compress::is_supported(plan.compression))
+            } else {
+                None
+            };
+            routes.push(own.map_or(Route::Upstream, |plan| Route::Own(Arc::new(plan))));
+            leaf += leaves;
+        }
+        add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
+        let footer = Footer::new(&parquet_schema, &properties)?;
+        drop(parquet_schema);
+        // They are in the footer now.
+        let properties = properties
+            .into_builder()
+            .set_key_value_metadata(None)
+            .build();
+        let mut output = Output::new(sink);
+        output.write_all(b"PAR1")?;
+        let columns = routes.len();
+        let mut writer = Self {
+            output: Arc::new(Mutex::new(output)),
+            schema,
+            properties,
+            plan,
+            routes,
+            footer,
+            row_groups: Vec::new(),
+            buffers,
+            growth: Growth::new(buffers.encode),
+            scratch: Scratch::default(),
+            compressor: Compressor::default(),
+            spill: Spill::new(spill_folder),
+            open: Vec::new(),
+            open_rows: 0,
+            account: Account::new(ledger, columns),
+        };
+        writer.charge_shared();
+        Ok(writer)
+    }
+
+    /// Encodes rows of a batch into the row group that has begun, or begins one.
+    ///
+    /// # Errors
+    /// The batch does not fit, or pages cannot be stored.
+    pub(super) fn write(&mut self, batch: &RecordBatch, rows: Range<usize>) -> Result<()> {
+        if self.open.is_empty() {
+            self.open_columns()?;
+        }
+        let mut open = std::mem::take(&mut self.open);
+        let mut result = Ok(());
+        for (field, column) in open.iter_mut().enumerate() {
+            let array = batch.column(field);
+            result = match column {
+                Open::Own(writer) => {
+                    let written = {
+                        let pages = match self.buffers.sink {
+                            PageSink::Spill => ChunkPages::Spill(&mut self.spill),
+                            _ => ChunkPages::Memory,
+                        };
+                        let mut context = context(
+                            &self.plan,
+                            self.buffers,
+                            &self.growth,
+                            &mut self.scratch,
+                            &mut self.compressor,
+                            pages,
+                        );
+                        writer.write(array.as_ref(), rows.clone(), &mut context)
+                    };
+                    self.account.column(field, writer.heap());
+                    written
+                }
+                Open::Upstream(writer) => {
+                    let written = writer.write(array, rows.clone());
+                    self.account.upstream(field, writer.memory_size());
+                    written
+                }
+            }
+            .map_err(|error| named(&self.schema, field, error));
+            if result.is_err() {
+                break;
+            }
+            self.charge_scratch();
+        }
+        self.open = open;
+        self.open_rows += rows.len();
+        self.charge_shared();
+        result
+    }
+
+    fn open_columns(&mut self) -> Result<()> {
+        self.open.reserve_exact(self.routes.len());
+        for (field, route) in self.routes.iter().enumerate() {
+            let column = open_column(
+                route,
+                field,
+                &self.schema,
+                &self.properties,
+                &self.output,
+                (self.buffers, &self.growth),
+            )?;
+            if let Open::Own(writer) = &column {
+                self.account.column(field, writer.heap());
+            }
+            self.open.push(column);
+        }
+        self.charge_shared();
+        Ok(())
+    }
+
+    /// Ends the row group whose columns are all open.
+    ///
+    /// # Errors
+    /// Pages cannot be stored, or the sink fails.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let mut row_group = self.begin_row_group();
+        let open = std::mem::take(&mut self.open);
+        for (field, column) in open.into_iter().enumerate() {
+            self.close_column(field, column, &mut row_group)
+                .map_err(|error| named(&self.schema, field, error))?;
+        }
+        self.spill.clear()?;
+        row_group.rows = self.open_rows as u64;
+        self.open_rows = 0;
+        self.end_row_group(row_group);
+        Ok(())
+    }
+
+    /// Writes a row group column by column.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn write_row_group(&mut self, pieces: &[Piece<'_>]) -> Result<()> {
+        self.flush()?;
+        let mut row_group = self.begin_row_group();
+        for field in 0..self.routes.len() {
+            self.write_column(field, pieces, &mut row_group)
+                .map_err(|error| named(&self.schema, field, error))?;
+        }
+        row_group.rows = pieces.iter().map(|piece| piece.rows as u64).sum();
+        self.end_row_group(row_group);
+        Ok(())
+    }
+
+    fn write_column(
+        &mut self,
+        field: usize,
+        pieces: &[Piece<'_>],
+        row_group: &mut RowGroup,
+    ) -> Result<()> {
+        let mut column = open_column(
+            &self.routes[field],
+            field,
+            &self.schema,
+            &self.properties,
+            &self.output,
+            (self.buffers, &self.growth),
+        )?;
+        for piece in pieces {
+            let array: &ArrayRef = piece.batch.column(field);
+            let rows = piece.offset..piece.offset + piece.rows;
+            match &mut column {
+                Open::Upstream(writer) => {
+                    writer.write(array, rows)?;
+                    self.account.upstream(field, writer.memory_size());
+                }
+                Open::Own(writer) => {
+                    let mut output = lock(&self.output);
+                    let pages = match self.buffers.sink {
+                        PageSink::Direct => ChunkPages::File(&mut *output),
+                        PageSink::Spill => ChunkPages::Spill(&mut self.spill),
+                        PageSink::Chunk => ChunkPages::Memory,
+                    };
+                    let mut context = context(
+                        &self.plan,
+                        self.buffers,
+                        &self.growth,
+                        &mut self.scratch,
+                        &mut self.compressor,
+                        pages,
+                    );
+                    writer.write(array.as_ref(), rows, &mut context)?;
+                    drop(output);
+                    self.account.column(field, writer.heap());
+                    self.charge_scratch();
+                }
+            }
+        }
+        self.close_column(field, column, row_group)
+    }
+
+    /// Ends a column chunk: its pages go to the file, its metadata to the row group.
+    fn close_column(
+        &mut self,
+        field: usize,
+        column: Open<W>,
+        row_group: &mut RowGroup,
+    ) -> Result<()> {
+        let mut writer = match column {
+            Open::Own(writer) => writer,
+            Open::Upstream(writer) => {
+                writer.finish(row_group)?;
+                self.account.upstream(field, 0);
+                self.account.metadata(self.metadata_bytes(row_group));
+                return Ok(());
+            }
+        };
+        let mut output = lock(&self.output);
+        let pages = match self.buffers.sink {
+            PageSink::Direct => ChunkPages::File(&mut *output),
+            PageSink::Spill => ChunkPages::Spill(&mut self.spill),
+            PageSink::Chunk => ChunkPages::Memory,
+        };
+        let mut context = context(
+            &self.plan,
+            self.buffers,
+            &self.growth,
+            &mut self.scratch,
+            &mut self.compressor,
+            pages,
+        );
+        writer.finish(&mut context)?;
+        self.account.column(field, writer.heap());
+        for page in writer.take_pages() {
+            self.spill.copy_to(&page, &mut *output)?;
+        }
+        let chunk = writer.metadata();
+        let start = output.position() - chunk.stored();
+        let end = output.position();
+        let bloom = writer.take_bloom(&self.plan);
+        let bloom = match bloom {
+            Some(filter) => {
+                filter.write(&mut *output)?;
+                Some((end, (output.position() - end) as u32))
+            }
+            None => None,
+        };
+        drop(output);
+        let (chunk, plan) = (writer.metadata(), writer.plan());
+        row_group.push(
+            |out| {
+                let name = self.schema.field(field).name();
+                chunk.write_metadata(out, name, start, bloom, plan, &self.plan);
+            },
+            |out| chunk.write_column_index(out, plan),
+            |out| {
+                if self.plan.offset_index {
+                    chunk.write_offset_index(out, start, plan);
+                }
+            },
+        );
+        row_group.uncompressed += chunk.uncompressed();
+        row_group.stored += chunk.stored();
+        drop(writer);
+        self.account.column(field, Default::default());
+        self.charge_scratch();
+        self.account.metadata(self.metadata_bytes(row_group));
+        Ok(())
+    }
+
+    fn begin_row_group(&self) -> RowGroup {
+        let mut row_group = RowGroup::with_columns(self.routes.len());
+        row_group.offset = lock(&self.output).position();
+        row_group
+    }
+
+    fn end_row_group(&mut self, mut row_group: RowGroup) {
+        row_group.seal();
+        self.row_groups.push(row_group);
+        self.charge_shared();
+    }
+
+    /// Ends the file and gives back what it was written to.
+    ///
+    /// # Errors
+    /// The sink fails, or the footer is too large for the format.
+    pub(super) fn close(mut self) -> Result<(WrittenFile, W)> {
+        self.flush()?;
+        let row_groups = self.row_groups.len();
+        let rows = self.row_groups.iter().map(|group| group.rows).sum();
+        let offset = lock(&self.output).position();
+        let sorting: Option<&Vec<SortingColumn>> = self.properties.sorting_columns();
+        let mut tail = Vec::new();
+        let footer = self.footer.write(
+            self.row_groups,
+            sorting.map(Vec::as_slice),
+            offset,
+            &mut tail,
+        )?;
+        // Closed columns have dropped what they had of it.
+        let output = Arc::try_unwrap(self.output)
+            .ok()
+            .and_then(|output| output.into_inner().ok())
+            .ok_or_else(|| ParquetError::General("a column still writes to the file".into()))?;
+        let mut output = output;
+        output.write_all(&tail)?;
+        let bytes = output.position();
+        tail.truncate(footer.end);
+        tail.drain(..footer.start);
+        let written = WrittenFile {
+            rows,
+            row_groups,
+            bytes,
+            metadata: Metadata::Encoded(tail),
+        };
+        Ok((written, output.into_inner()?))
+    }
+
+    /// Gives the file up: nothing more is written to it.
+    pub(super) fn abandon(self) {
+        let Self { output, open, .. } = self;
+        drop(open);
+        if let Some(output) = Arc::into_inner(output) {
+            output
+                .into_inner()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .abandon();
+        }
+    }
+
+    pub(super) fn bytes_written(&self) -> u64 {
+        lock(&self.output).position()
+    }
+
+    pub(super) fn open_rows(&self) -> usize {
+        self.open_rows
+    }
+
+    /// Bytes that the row group that has begun will take in the file, with what is not in a page yet at
+    /// its largest.
+    pub(super) fn open_size(&self) -> u64 {
+        self.open
+            .iter()
+            .map(|column| match column {
+                Open::Own(writer) => writer.size(),
+                Open::Upstream(writer) => writer.size(),
+            })
+            .sum()
+    }
+
+    fn metadata_bytes(&self, open: &RowGroup) -> usize {
+        open.heap_bytes()
+            + self.footer.heap_bytes()
+            + lock(&self.output).heap_bytes()
+            + self.row_groups.capacity() * size_of::<RowGroup>()
+            + self
+                .row_groups
+                .iter()
+                .map(RowGroup::heap_bytes)
+                .sum::<usize>()
+            + self.routes.capacity() * size_of::<Route>()
+            + self.routes.len() * (size_of::<ColumnPlan>() + 2 * size_of::<usize>())
+            + self.open.capacity() * size_of::<Open<W>>()
+            + self.open.len() * size_of::<ColumnWriter>()
+            + self.account.heap_bytes()
+    }
+
+    fn charge_shared(&mut self) {
+        let metadata = self.metadata_bytes(&RowGroup::default());
+        self.account.metadata(metadata);
+        self.charge_scratch();
+    }
+
+    fn charge_scratch(&mut self) {
+        let peak = self.scratch.take_peak();
+        let scratch = self.scratch.heap_bytes();
+        let idle = usize::try_from(self.growth.idle_bytes()).unwrap_or(usize::MAX);
+        self.account.shared(Purpose::Encoder, scratch + idle, peak);
+        self.account.shared(
+            Purpose::PageStore,
+            self.spill.heap_bytes() + self.compressor.heap_bytes(),
+            0,
+        );
+        self.account
+            .shared(Purpose::Codec, self.compressor.c_heap_bytes(), 0);
+    }
+}
+
+fn open_column<W: Write + Send>(
+    route: &Route,
+    field: usize,
+    schema: &SchemaRef,
+    properties: &WriterProperties,
+    output: &SharedOutput<W>,
+    (buffers, growth): (EncoderBuffers, &Growth),
+) -> Result<Open<W>> {
+    Ok(match route {
+        Route::Own(column) => Open::Own(Box::new(ColumnWriter::new(
+            Arc::clone(column),
+            buffers,
+            growth,
+        )?)),
+        Route::Upstream => Open::Upstream(Box::new(UpstreamColumn::new(
+            &schema.fields()[field],
+            properties,
+            output,
+        )?)),
+    })
+}
+
+fn context<'a>(
+    file: &'a FilePlan,
+    buffers: EncoderBuffers,
+    growth: &'a Growth,
+    scratch: &'a mut Scratch,
+    compressor: &'a mut Compressor,
+    pages: ChunkPages<'a>,
+) -> Context<'a> {
+    Context {
+        file,
+        buffers,
+        growth,
+        scratch,
+        compressor: (buffers.codec == CodecContext::Shared).then_some(compressor),
+        pages,
+    }
+}
+
+/// An error with the column that it is about.
+fn named(schema: &SchemaRef, field: usize, error: ParquetError) -> ParquetError {
+    let name = schema.field(field).name();
+    match error {
+        ParquetError::General(text) => ParquetError::General(format!("column {name}: {text}")),
+        ParquetError::NYI(text) => ParquetError::NYI(format!("column {name}: {text}")),
+        ParquetError::ArrowError(text) => {
+            ParquetError::ArrowError(format!("column {name}: {text}"))
+        }
+        other => other,
+    }
+}
+
+fn is_nested(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => is_nested(value),
+        DataType::RunEndEncoded(_, value) => is_nested(value.data_type()),
+        other => other.is_nested(),
+    }
+}
