@@ -6,89 +6,9 @@
 
 use std::cmp;
 
+use super::block::{Integer, MINIBLOCKS};
 use super::memory::Growth;
-use super::pack::Pack;
 use super::varint;
-
-/// Miniblocks of a block: each has its own bit width.
-const MINIBLOCKS: usize = 4;
-
-/// An integer that can be encoded: `i32` or `i64`.
-pub(crate) trait Integer: Copy + Default + Ord {
-    /// Differences in a block.
-    const BLOCK: usize;
-    /// Bits of a value.
-    const BITS: u32;
-
-    /// As an `i64`, for the numbers that are written at variable length.
-    fn widen(self) -> i64;
-
-    /// Appends one block of the differences between neighbours of `values`: at least one of them, and
-    /// at most [`BLOCK`](Self::BLOCK).
-    fn put_block(values: &[Self], out: &mut Vec<u8>);
-}
-
-macro_rules! integer {
-    ($signed:ident, $unsigned:ident, $miniblock:literal) => {
-        impl Integer for $signed {
-            const BLOCK: usize = $miniblock * MINIBLOCKS;
-            const BITS: u32 = $signed::BITS;
-
-            fn widen(self) -> i64 {
-                self.into()
-            }
-
-            fn put_block(values: &[Self], out: &mut Vec<u8>) {
-                const BLOCK: usize = $miniblock * MINIBLOCKS;
-                let mut deltas = [0; BLOCK];
-                let mut least = $signed::MAX;
-                let count = values.len() - 1;
-                if let (Some(before), Some(after)) = (
-                    values.first_chunk::<BLOCK>(),
-                    values[1..].first_chunk::<BLOCK>(),
-                ) {
-                    for i in 0..BLOCK {
-                        deltas[i] = after[i].wrapping_sub(before[i]);
-                        least = cmp::min(least, deltas[i]);
-                    }
-                } else {
-                    for (delta, pair) in deltas.iter_mut().zip(values.windows(2)) {
-                        *delta = pair[1].wrapping_sub(pair[0]);
-                        least = cmp::min(least, *delta);
-                    }
-                    // What fills up the last miniblock is zero above the least.
-                    deltas[count..].fill(least);
-                }
-                let mut above = [[0; $miniblock]; MINIBLOCKS];
-                let mut widths = [0; MINIBLOCKS];
-                let (deltas, _) = deltas.as_chunks::<$miniblock>();
-                for ((above, deltas), width) in above.iter_mut().zip(deltas).zip(&mut widths) {
-                    let mut any: $unsigned = 0;
-                    for (above, delta) in above.iter_mut().zip(deltas) {
-                        *above = delta.wrapping_sub(least) as $unsigned;
-                        any |= *above;
-                    }
-                    // The topmost bit of all of them is that of the largest.
-                    *width = ($unsigned::BITS - any.leading_zeros()) as u8;
-                }
-                varint::put_zigzag(out, least.into());
-                out.extend_from_slice(&widths);
-                let packed = out.len();
-                let bits: usize = widths.iter().map(|&width| usize::from(width)).sum();
-                out.resize(packed + bits * $miniblock / 8, 0);
-                let mut rest = &mut out[packed..];
-                for (above, width) in above.iter().zip(widths) {
-                    let (packed, after) = rest.split_at_mut(usize::from(width) * $miniblock / 8);
-                    $unsigned::pack(above, width.into(), packed);
-                    rest = after;
-                }
-            }
-        }
-    };
-}
-
-integer!(i32, u32, 32);
-integer!(i64, u64, 64);
 
 /// Encodes integers as DELTA_BINARY_PACKED.
 pub(crate) struct DeltaBinaryPacked<T> {

@@ -8,15 +8,7 @@
 //! Room is made with each encoder's `reserve` before the values at hand are put. A put without it is
 //! right too, but then its buffer doubles whatever the strategy says.
 
-#![cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the writer does not encode columns itself yet")
-)]
-#![expect(
-    unused_imports,
-    reason = "the writer does not encode columns itself yet"
-)]
-
+mod block;
 mod delta;
 mod delta_bytes;
 mod delta_length;
