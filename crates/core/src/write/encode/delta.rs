@@ -40,11 +40,6 @@ impl<T: Integer> DeltaBinaryPacked<T> {
         }
     }
 
-    /// Bytes of the whole blocks so far.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Bytes that the page has at most if `values` more are put and it is finished then.
     pub(crate) fn max_len_with(&self, values: usize) -> usize {
         self.max_len_at(values, T::BITS)
@@ -68,12 +63,19 @@ impl<T: Integer> DeltaBinaryPacked<T> {
         varint::max_len(T::BITS) + MINIBLOCKS + deltas * width as usize / 8
     }
 
-    /// Makes room for `values` that are about to be put.
+    /// Makes room for so many `values` that are about to be put.
     pub(crate) fn reserve(&mut self, growth: &Growth, values: usize) {
         self.reserve_at(growth, values, T::BITS);
     }
 
     fn reserve_at(&mut self, growth: &Growth, values: usize, width: u32) {
+        let pending = cmp::min(self.pending.len() + values, Self::SLOTS);
+        if self.pending.capacity() < pending {
+            // Once more values come than fit, more will come; till then a short column stays small.
+            let first = self.pending.capacity() == 0;
+            let slots = if first { pending } else { Self::SLOTS };
+            self.pending.reserve_exact(slots - self.pending.len());
+        }
         let blocks = (self.pending.len() + values).saturating_sub(1) / T::BLOCK;
         growth.reserve(&mut self.bytes, blocks * Self::max_block(T::BLOCK, width));
     }
@@ -82,10 +84,10 @@ impl<T: Integer> DeltaBinaryPacked<T> {
     pub(crate) fn put(&mut self, values: &[T]) {
         let wanted = Self::SLOTS - self.pending.len();
         let Some((head, _)) = values.split_at_checked(wanted) else {
-            self.hold(values);
+            self.pending.extend_from_slice(values);
             return;
         };
-        self.hold(head);
+        self.pending.extend_from_slice(head);
         self.put_pending();
         let mut at = wanted;
         // A block starts from the value before it.
@@ -101,21 +103,10 @@ impl<T: Integer> DeltaBinaryPacked<T> {
     /// Encodes one value.
     #[inline]
     pub(crate) fn push(&mut self, value: T) {
-        if self.pending.capacity() == 0 {
-            self.pending.reserve_exact(Self::SLOTS);
-        }
         self.pending.push(value);
         if self.pending.len() == Self::SLOTS {
             self.put_pending();
         }
-    }
-
-    /// Adds `values` to a block that they do not more than fill.
-    fn hold(&mut self, values: &[T]) {
-        if self.pending.capacity() == 0 && !values.is_empty() {
-            self.pending.reserve_exact(Self::SLOTS);
-        }
-        self.pending.extend_from_slice(values);
     }
 
     /// Encodes the block at hand, which is whole; the next one starts from its last value.
@@ -204,14 +195,14 @@ mod tests {
                 encoder.put(piece);
             }
             assert_eq!(encoder.bytes.capacity(), reserved, "more than was reserved");
-            assert!(encoder.len() <= bound && encoder.max_len_with(0) <= bound);
+            assert!(encoder.max_len_with(0) <= bound);
         }
         let bound = encoder.max_len_with(0);
         let mut out = vec![1, 2, 3];
         encoder.finish(&growth, &mut out);
         assert_eq!(out[..3], [1, 2, 3]);
         assert!(out.len() - 3 <= bound, "{} > {bound}", out.len());
-        assert_eq!((encoder.len(), encoder.pending.len()), (0, 0));
+        assert_eq!((encoder.bytes.len(), encoder.pending.len()), (0, 0));
         out.split_off(3)
     }
 
@@ -297,6 +288,17 @@ mod tests {
     }
 
     #[test]
+    fn a_short_column_holds_little() {
+        let growth = Growth::new(Encode::Exact);
+        let mut encoder = DeltaBinaryPacked::<i64>::new(&growth);
+        for (values, slots) in [(3, 3), (4, 257), (300, 257)] {
+            encoder.reserve(&growth, values);
+            encoder.put(&vec![7; values]);
+            assert_eq!(encoder.pending.capacity(), slots);
+        }
+    }
+
+    #[test]
     fn lengths_have_a_lower_bound() {
         let growth = Growth::new(Encode::Exact);
         let mut encoder = DeltaBinaryPacked::<i32>::new(&growth);
@@ -304,7 +306,7 @@ mod tests {
         assert_eq!(encoder.bytes.capacity(), 5 + 4 + 128);
         let lengths: Vec<i32> = (0..129).map(|i| if i % 2 == 0 { 100 } else { 0 }).collect();
         encoder.put(&lengths);
-        assert!(encoder.len() <= 5 + 4 + 128);
+        assert!(encoder.bytes.len() <= 5 + 4 + 128);
         assert!(encoder.max_len_of_lengths(100, 50) < encoder.max_len_with(100));
     }
 

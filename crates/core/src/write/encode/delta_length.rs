@@ -5,9 +5,9 @@ use super::memory::Growth;
 
 /// Encodes byte arrays as DELTA_LENGTH_BYTE_ARRAY.
 pub(crate) struct DeltaLengthByteArray {
-    lengths: DeltaBinaryPacked<i32>,
+    pub(super) lengths: DeltaBinaryPacked<i32>,
     /// The bytes of all values, which are that part of the page.
-    data: Vec<u8>,
+    pub(super) data: Vec<u8>,
 }
 
 impl DeltaLengthByteArray {
@@ -17,11 +17,6 @@ impl DeltaLengthByteArray {
             lengths: DeltaBinaryPacked::new(growth),
             data: Vec::new(),
         }
-    }
-
-    /// Bytes of the page so far, but for the lengths that are not in a whole block yet.
-    pub(crate) fn len(&self) -> usize {
-        self.lengths.len() + self.data.len()
     }
 
     /// Bytes that the page has at most if `values` more of `bytes` bytes together are put and it is
@@ -41,15 +36,6 @@ impl DeltaLengthByteArray {
     pub(crate) fn put(&mut self, value: &[u8]) {
         self.lengths.push(value.len() as i32);
         self.data.extend_from_slice(value);
-    }
-
-    /// Encodes values that lie side by side, as those of an array without nulls do: `bytes` is all of
-    /// them, `lengths` how long each is.
-    pub(crate) fn put_adjacent(&mut self, bytes: &[u8], lengths: impl IntoIterator<Item = i32>) {
-        for length in lengths {
-            self.lengths.push(length);
-        }
-        self.data.extend_from_slice(bytes);
     }
 
     /// Appends the page to `out` and starts the next one.
@@ -88,28 +74,15 @@ mod tests {
                 encoder.heap_bytes() <= reserved + 129 * 4,
                 "more than was reserved"
             );
-            assert!(encoder.len() <= bound && encoder.max_len_with(0, 0) <= bound);
+            assert!(encoder.max_len_with(0, 0) <= bound);
         }
         let bound = encoder.max_len_with(0, 0);
         let mut out = Vec::new();
         encoder.finish(&growth, &mut out);
         assert!(out.len() <= bound);
-        assert_eq!(encoder.len(), 0);
+        let empty = DeltaLengthByteArray::new(&growth);
+        assert_eq!(encoder.max_len_with(0, 0), empty.max_len_with(0, 0));
         out
-    }
-
-    #[test]
-    fn adjacent_values_are_like_single_ones() {
-        let values: Vec<Vec<u8>> = (0..300).map(|i| vec![b'a'; i % 7]).collect();
-        let growth = Growth::new(Encode::Grow);
-        let mut encoder = DeltaLengthByteArray::new(&growth);
-        encoder.put_adjacent(
-            &values.concat(),
-            values.iter().map(|value| value.len() as i32),
-        );
-        let mut out = Vec::new();
-        encoder.finish(&growth, &mut out);
-        assert_eq!(out, encode(&values, 7));
     }
 
     #[test]

@@ -39,11 +39,6 @@ impl DefinitionLevels {
         Self::default()
     }
 
-    /// Bytes of the runs so far, without the one at hand.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Bytes that the levels have at most if those of `rows` more are put and they are finished then.
     pub(crate) fn max_len_with(&self, rows: usize) -> usize {
         // However long it is, an RLE run takes no more than that.
@@ -317,7 +312,7 @@ mod tests {
             levels.finish(&growth, page);
         }
         assert_eq!(pages[0], pages[1]);
-        assert_eq!(levels.len(), 0);
+        assert_eq!(levels.max_len_with(0), 0);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod varint;
 pub(crate) use delta::DeltaBinaryPacked;
 pub(crate) use delta_bytes::DeltaByteArray;
 pub(crate) use delta_length::DeltaLengthByteArray;
-pub(crate) use hybrid::{Index, encode_indices, max_indices_len};
+pub(crate) use hybrid::{encode_indices, max_indices_len};
 pub(crate) use levels::DefinitionLevels;
 pub(crate) use memory::Growth;
 pub(crate) use split::ByteStreamSplit;

@@ -19,11 +19,6 @@ impl ByteStreamSplit {
         }
     }
 
-    /// Bytes of the page so far.
-    pub(crate) fn len(&self) -> usize {
-        self.data.len()
-    }
-
     /// Bytes that the page has if `values` more are put.
     pub(crate) fn max_len_with(&self, values: usize) -> usize {
         self.data.len() + values * self.width
@@ -110,13 +105,13 @@ mod tests {
             let expected = encoder.max_len_with(piece.len() / width);
             encoder.reserve(&growth, piece.len() / width);
             encoder.put(piece);
-            assert_eq!(encoder.len(), expected);
+            assert_eq!(encoder.max_len_with(0), expected);
         }
         assert_eq!(encoder.heap_bytes(), bytes.len());
         let mut out = vec![9];
         encoder.finish(&growth, &mut out);
         assert_eq!(out[1..], page(values, Encoding::BYTE_STREAM_SPLIT));
-        assert_eq!(encoder.len(), 0);
+        assert_eq!(encoder.max_len_with(0), 0);
     }
 
     fn check_fixed<const N: usize>(seed: &[u8]) {
