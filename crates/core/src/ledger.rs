@@ -143,6 +143,11 @@ impl Ledger {
         }
     }
 
+    /// Bytes that the ledger itself takes in the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        size_of::<Self>() + self.lock().columns.capacity() * size_of::<Account>()
+    }
+
     // A panic while the lock is held cannot leave the counts torn, so poisoning is no reason to fail.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

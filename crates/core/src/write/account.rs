@@ -74,8 +74,10 @@ impl Account {
         change(&self.ledger, purpose, None, top, now);
     }
 
+    /// Bytes that keeping count takes in the heap, the ledger included.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.columns.capacity() * size_of::<ChunkHeap>()
+        self.ledger.heap_bytes()
+            + self.columns.capacity() * size_of::<ChunkHeap>()
             + self.upstream.capacity() * size_of::<usize>()
     }
 }

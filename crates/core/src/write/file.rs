@@ -437,7 +437,8 @@ impl<W: Write + Send> FileWriter<W> {
     }
 
     fn metadata_bytes(&self, open: &RowGroup) -> usize {
-        open.heap_bytes()
+        size_of::<Self>()
+            + open.heap_bytes()
             + self.footer.heap_bytes()
             + lock(&self.output).heap_bytes()
             + self.row_groups.capacity() * size_of::<RowGroup>()

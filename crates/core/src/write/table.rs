@@ -46,6 +46,12 @@ pub(super) fn cut<'a, E>(
     }
 }
 
+/// The two counts of an `Arc`, bytes.
+const ARC_BYTES: usize = 2 * size_of::<usize>();
+
+/// What arrow keeps of a buffer besides its bytes: where they are, how they are freed, and the counts.
+const BUFFER_BYTES: usize = ARC_BYTES + 5 * size_of::<usize>();
+
 /// Batches that wait for their row group to be complete.
 #[derive(Default)]
 pub(super) struct Held {
@@ -60,6 +66,9 @@ impl Held {
     pub(super) fn push(&mut self, batch: RecordBatch) {
         for column in batch.columns() {
             self.count(&column.to_data());
+            // The array itself, and what points to it.
+            let array = column.get_array_memory_size() - column.get_buffer_memory_size();
+            self.bytes += (array + ARC_BYTES + size_of_val(column)) as u64;
         }
         self.rows += batch.num_rows();
         self.batches.push(batch);
@@ -69,7 +78,7 @@ impl Held {
         let nulls = data.nulls().map(arrow_buffer::NullBuffer::buffer);
         for buffer in data.buffers().iter().chain(nulls) {
             if self.seen.insert(buffer.data_ptr().as_ptr() as usize) {
-                self.bytes += buffer.capacity() as u64;
+                self.bytes += (buffer.capacity() + BUFFER_BYTES) as u64;
             }
         }
         for child in data.child_data() {
@@ -77,9 +86,12 @@ impl Held {
         }
     }
 
-    /// Bytes of the buffers that are held.
+    /// Bytes that the held batches keep in the heap.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+            + (self.batches.capacity() * size_of::<RecordBatch>()) as u64
+            // The set has a byte beside each entry, and is at most seven eighths full.
+            + (self.seen.capacity() * 8 / 7 * (size_of::<usize>() + 1)) as u64
     }
 
     pub(super) fn rows(&self) -> usize {

@@ -1,7 +1,7 @@
 //! The controls: the parquet crate's own `ArrowWriter`, as it is and in two variants.
 
-use std::io::Write;
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_schema::{Schema, SchemaRef};
 use bytes::Bytes;
@@ -17,22 +17,52 @@ use parquet::file::writer::SerializedFileWriter;
 use super::table::Piece;
 use super::written::{Metadata, WrittenFile};
 
+/// A sink that can be taken back from the parquet crate's writers, which end a file or give the sink back, but not both.
+pub(super) struct Lent<W>(Arc<Mutex<W>>);
+
+impl<W> Lent<W> {
+    fn share(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+
+    fn take_back(self) -> Result<W> {
+        Arc::into_inner(self.0)
+            .and_then(|sink| sink.into_inner().ok())
+            .ok_or_else(|| ParquetError::General("the sink is still written to".into()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, W> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W: Write> Write for Lent<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lock().flush()
+    }
+}
+
 /// An `ArrowWriter`, with the page store of `upstream-exact-store` where asked for.
 pub(super) fn arrow_writer<W: Write + Send>(
     sink: W,
     schema: SchemaRef,
     properties: WriterProperties,
     exact_store: bool,
-) -> Result<ArrowWriter<W>> {
+) -> Result<ArrowWriter<Lent<W>>> {
     let mut options = ArrowWriterOptions::new().with_properties(properties);
     if exact_store {
         options = options.with_page_store_factory(Arc::new(ExactStores));
     }
-    ArrowWriter::try_new_with_options(sink, schema, options)
+    ArrowWriter::try_new_with_options(Lent(Arc::new(Mutex::new(sink))), schema, options)
 }
 
 /// Closes an `ArrowWriter` and gives back what it wrote to.
-pub(super) fn close<W: Write + Send>(mut writer: ArrowWriter<W>) -> Result<(WrittenFile, W)> {
+pub(super) fn close<W: Write + Send>(mut writer: ArrowWriter<Lent<W>>) -> Result<(WrittenFile, W)> {
+    let sink = writer.inner().share();
     let metadata = writer.finish()?;
     let bytes = writer.bytes_written() as u64;
     let written = WrittenFile {
@@ -41,13 +71,14 @@ pub(super) fn close<W: Write + Send>(mut writer: ArrowWriter<W>) -> Result<(Writ
         bytes,
         metadata: Metadata::Decoded(Box::new(metadata)),
     };
-    Ok((written, writer.into_inner()?))
+    drop(writer);
+    Ok((written, sink.take_back()?))
 }
 
 /// The control `upstream-column-wise`: the parquet crate's column writers, one field of a row group
 /// after the other.
 pub(super) struct ColumnWise<W: Write> {
-    file: SerializedFileWriter<W>,
+    file: SerializedFileWriter<Lent<W>>,
     schema: SchemaRef,
     /// Of the whole file; the encoded Arrow schema is not in them.
     properties: WriterPropertiesPtr,
@@ -69,8 +100,11 @@ impl<W: Write + Send> ColumnWise<W> {
             .convert(&schema)?;
         let mut of_file = properties.clone();
         add_encoded_arrow_schema_to_metadata(&schema, &mut of_file);
-        let file =
-            SerializedFileWriter::new(sink, parquet_schema.root_schema_ptr(), Arc::new(of_file))?;
+        let file = SerializedFileWriter::new(
+            Lent(Arc::new(Mutex::new(sink))),
+            parquet_schema.root_schema_ptr(),
+            Arc::new(of_file),
+        )?;
         Ok(Self {
             file,
             schema,
@@ -120,6 +154,7 @@ impl<W: Write + Send> ColumnWise<W> {
     }
 
     pub(super) fn close(mut self) -> Result<(WrittenFile, W)> {
+        let sink = self.file.inner().share();
         let metadata = self.file.finish()?;
         let written = WrittenFile {
             rows: u64::try_from(metadata.file_metadata().num_rows()).unwrap_or_default(),
@@ -127,7 +162,8 @@ impl<W: Write + Send> ColumnWise<W> {
             bytes: self.file.bytes_written() as u64,
             metadata: Metadata::Decoded(Box::new(metadata)),
         };
-        Ok((written, self.file.into_inner()?))
+        drop(self.file);
+        Ok((written, sink.take_back()?))
     }
 }
 

@@ -13,7 +13,7 @@ use parquet::file::properties::WriterProperties;
 use super::file::FileWriter;
 use super::new_file::NewFile;
 use super::table::{Held, Piece, cut};
-use super::upstream::{self, ColumnWise};
+use super::upstream::{self, ColumnWise, Lent};
 use super::written::WrittenFile;
 use crate::ledger::{Ledger, Purpose};
 use crate::strategy::{Order, WriteStrategy};
@@ -61,7 +61,7 @@ type Commit<W> = Box<dyn FnOnce(W) -> Result<()> + Send>;
 enum Engine<W: Write + Send> {
     /// Nothing was written yet.
     New(W),
-    Upstream(Box<ArrowWriter<W>>),
+    Upstream(Box<ArrowWriter<Lent<W>>>),
     ColumnWise(Box<ColumnWise<W>>),
     Owned(Box<FileWriter<W>>),
     /// An error came before: what is in the file is not known.
