@@ -10,24 +10,28 @@ use super::varint;
 /// Rows in a group: what one byte of a bit-packed run tells.
 const GROUP: usize = 8;
 
-/// Groups alike from which an RLE run is not longer than they are, counting its header and value and
-/// the header of the bit-packed run that goes on after it.
-const SHORTEST_RUN: usize = 4;
+/// Rows alike that are not longer as an RLE run than bit-packed: it has a header and a value.
+const RUN: usize = 2 * GROUP;
+
+/// Rows alike that are not longer as an RLE run amid a bit-packed one, which needs another header then.
+const RUN_AMID: usize = 3 * GROUP;
+
+/// Room that is left for what comes before the rows at hand: the longest RLE run, or groups that are
+/// alike and not worth one.
+const LEFT_OVER: usize = 16;
 
 /// Collects the definition levels of a page.
 #[derive(Default)]
 pub(crate) struct DefinitionLevels {
     /// Finished runs, and the bit-packed run at hand.
     bytes: Vec<u8>,
-    /// Where the header of the bit-packed run at hand is.
-    packed_at: usize,
-    /// Groups of the bit-packed run at hand; 0 if there is none.
+    /// Groups of the bit-packed run at hand, which ends `bytes`; 0 if there is none.
     packed_groups: usize,
-    /// What the groups at hand that are all alike look like: 0x00 or 0xff.
-    alike: u8,
-    /// Those groups, which come after what is in `bytes`.
-    alike_groups: usize,
-    /// Rows of the group at hand, the first in the lowest bit.
+    /// Rows at hand that are alike: at least a group of them, or 0.
+    run_rows: usize,
+    /// What a word of those rows looks like: no bits, or all.
+    run_word: u64,
+    /// Rows of the group at hand, the first in the lowest bit. There are none amid rows that are alike.
     partial: u64,
     /// How many rows the group at hand has: 7 at most.
     partial_rows: usize,
@@ -41,27 +45,22 @@ impl DefinitionLevels {
 
     /// Bytes that the levels have at most if those of `rows` more are put and they are finished then.
     pub(crate) fn max_len_with(&self, rows: usize) -> usize {
-        // However long it is, an RLE run takes no more than that.
-        let alike = self.alike_groups.min(varint::max_len(u64::BITS) + 1);
-        let groups = alike + (self.partial_rows + rows).div_ceil(GROUP);
+        // An RLE run is not longer than the groups that it replaces, and `LEFT_OVER` at most.
+        let alike = self.run_rows.min(LEFT_OVER * GROUP);
+        let groups = (alike + self.partial_rows + rows).div_ceil(GROUP);
         let headers = (self.packed_groups + groups).div_ceil(MAX_GROUPS);
         self.bytes.len() + groups + headers - usize::from(self.packed_groups > 0)
     }
 
     /// Puts `rows` rows that all have a value, or are all null.
     pub(crate) fn put_run(&mut self, growth: &Growth, valid: bool, rows: usize) {
-        let mut rest = rows;
         let word = if valid { u64::MAX } else { 0 };
-        if self.partial_rows > 0 {
-            let head = rest.min(GROUP - self.partial_rows);
-            self.put_word(growth, word, head, rest);
-            rest -= head;
+        // After the rest of a group and one more the run is at hand.
+        let head = rows.min(2 * GROUP);
+        self.put_word(growth, word & low_bits(head), head, rows);
+        if rows > head {
+            self.run_rows += rows - head;
         }
-        if rest >= GROUP {
-            self.put_alike(growth, word as u8, rest / GROUP, rest);
-            rest %= GROUP;
-        }
-        self.put_word(growth, word, rest, rest);
     }
 
     /// Puts `rows` rows whose validity starts at bit `offset` of `bits`, and counts those that have a
@@ -78,124 +77,169 @@ impl DefinitionLevels {
     ) -> usize {
         let bytes = &bits[offset / 8..(offset + rows).div_ceil(8)];
         let shift = offset % 8;
+        let (words, _) = bytes.as_chunks::<8>();
+        let words = &words[..rows / 64];
         let mut valid = 0;
         let mut rest = rows;
-        let mut at = 0;
-        while rest >= 64 {
-            let mut word = word_at(bytes, at) >> shift;
+        for (i, word) in words.iter().enumerate() {
+            let mut word = u64::from_le_bytes(*word) >> shift;
             if shift > 0 {
-                word |= u64::from(bytes[at + 8]) << (64 - shift);
+                word |= u64::from(bytes[8 * i + 8]) << (64 - shift);
             }
             valid += word.count_ones() as usize;
             self.put_word(growth, word, 64, rest);
             rest -= 64;
-            at += 8;
         }
         if rest > 0 {
             // The last rows may be spread over nine bytes, of which none is beyond the bitmap.
             let mut tail = [0; 16];
-            tail[..bytes.len() - at].copy_from_slice(&bytes[at..]);
-            let word = (u128::from_le_bytes(tail) >> shift) as u64 & ((1 << rest) - 1);
+            let bytes = &bytes[words.len() * 8..];
+            tail[..bytes.len()].copy_from_slice(bytes);
+            let word = (u128::from_le_bytes(tail) >> shift) as u64 & low_bits(rest);
             valid += word.count_ones() as usize;
             self.put_word(growth, word, rest, rest);
         }
         valid
     }
 
-    /// Puts the `rows` lowest bits of `word`, 64 at most. `rest` is how many rows the caller has at
-    /// hand, these included.
+    /// Puts the `rows` lowest bits of `word`, 64 at most; the others are 0. `rest` is how many rows the
+    /// caller has at hand, these included.
     #[inline]
-    fn put_word(&mut self, growth: &Growth, word: u64, rows: usize, rest: usize) {
-        let held = self.partial_rows;
-        let joined = u128::from(self.partial) | u128::from(word) << held;
-        let total = held + rows;
-        let groups = total / GROUP;
-        if groups == 8 && (joined as u64 == 0 || joined as u64 == u64::MAX) {
-            self.put_alike(growth, joined as u8, 8, rest);
-        } else {
-            for byte in &joined.to_le_bytes()[..groups] {
-                match byte {
-                    0 | 0xff => self.put_alike(growth, *byte, 1, rest),
-                    _ => {
-                        self.put_alike_groups(growth, rest);
-                        self.pack(growth, *byte, rest);
-                    }
+    fn put_word(&mut self, growth: &Growth, mut word: u64, mut rows: usize, rest: usize) {
+        loop {
+            if self.run_rows > 0 {
+                let alike = rows.min((word ^ self.run_word).trailing_zeros() as usize);
+                self.run_rows += alike;
+                rows -= alike;
+                if rows == 0 {
+                    return;
                 }
+                word >>= alike;
+                self.end_run(growth, rest);
             }
+            if rows == 64 && self.put_groups(growth, word, rest) {
+                return;
+            }
+            let taken = rows.min(GROUP - self.partial_rows);
+            self.partial |= (word & low_bits(taken)) << self.partial_rows;
+            self.partial_rows += taken;
+            word >>= taken;
+            rows -= taken;
+            if self.partial_rows < GROUP {
+                return;
+            }
+            if self.partial == 0 || self.partial == 0xff {
+                self.run_rows = GROUP;
+                self.run_word = 0u64.wrapping_sub(self.partial & 1);
+            } else {
+                self.pack(growth, self.partial as u8, rest);
+            }
+            self.partial = 0;
+            self.partial_rows = 0;
         }
-        self.partial_rows = total % GROUP;
-        self.partial = (joined >> (groups * GROUP)) as u64 & ((1 << self.partial_rows) - 1);
     }
 
-    /// Puts `groups` groups that look like `alike`: 0x00 or 0xff.
+    /// Packs eight groups at once, if none of them is all alike and they fit into the run at hand.
     #[inline]
-    fn put_alike(&mut self, growth: &Growth, alike: u8, groups: usize, rest: usize) {
-        if self.alike != alike {
-            self.put_alike_groups(growth, rest);
-            self.alike = alike;
+    fn put_groups(&mut self, growth: &Growth, word: u64, rest: usize) -> bool {
+        let groups = self.partial | word << self.partial_rows;
+        let fits = (1..=MAX_GROUPS - 8).contains(&self.packed_groups);
+        if !fits || has_zero_byte(groups) || has_zero_byte(!groups) {
+            return false;
         }
-        self.alike_groups += groups;
+        self.make_room(growth, rest);
+        self.bytes.extend_from_slice(&groups.to_le_bytes());
+        self.packed_groups += 8;
+        if self.partial_rows > 0 {
+            self.partial = word >> (64 - self.partial_rows);
+        }
+        true
     }
 
-    /// Writes the groups at hand that are alike.
-    #[inline]
-    fn put_alike_groups(&mut self, growth: &Growth, rest: usize) {
-        if self.alike_groups >= SHORTEST_RUN {
-            self.put_rle(growth, self.alike_groups * GROUP, rest);
+    /// Writes the rows at hand that are alike.
+    fn end_run(&mut self, growth: &Growth, rest: usize) {
+        let enough = if self.packed_groups > 0 {
+            RUN_AMID
         } else {
-            for _ in 0..self.alike_groups {
-                self.pack(growth, self.alike, rest);
+            RUN
+        };
+        if self.run_rows >= enough {
+            self.put_rle(growth, self.run_rows, rest);
+        } else {
+            for _ in 0..self.run_rows / GROUP {
+                self.pack(growth, self.run_word as u8, rest);
             }
+            self.partial_rows = self.run_rows % GROUP;
+            self.partial = self.run_word & low_bits(self.partial_rows);
         }
-        self.alike_groups = 0;
+        self.run_rows = 0;
     }
 
     /// Writes an RLE run of `rows` rows.
     fn put_rle(&mut self, growth: &Growth, rows: usize, rest: usize) {
+        self.end_packed();
         self.make_room(growth, rest);
-        self.packed_groups = 0;
         varint::put(&mut self.bytes, (rows as u64) << 1);
-        self.bytes.push(self.alike & 1);
+        self.bytes.push(self.run_word as u8 & 1);
     }
 
     /// Writes a group to the bit-packed run at hand.
     #[inline]
-    fn pack(&mut self, growth: &Growth, byte: u8, rest: usize) {
-        if self.packed_groups.is_multiple_of(MAX_GROUPS) {
-            self.make_room(growth, rest);
-            self.packed_at = self.bytes.len();
-            self.packed_groups = 0;
+    fn pack(&mut self, growth: &Growth, group: u8, rest: usize) {
+        if self.packed_groups == MAX_GROUPS {
+            self.end_packed();
+        }
+        self.make_room(growth, rest);
+        if self.packed_groups == 0 {
             self.bytes.push(0);
         }
+        self.bytes.push(group);
         self.packed_groups += 1;
-        self.bytes[self.packed_at] = (self.packed_groups as u8) << 1 | 1;
-        self.bytes.push(byte);
     }
 
-    /// Makes room before a run for it and for all rows at hand, if there is not enough for the run alone:
-    /// so levels that turn out to be one run hold no more than that takes.
+    /// Writes the header of the bit-packed run at hand, which is known now.
+    fn end_packed(&mut self) {
+        if self.packed_groups > 0 {
+            let header = self.bytes.len() - self.packed_groups - 1;
+            self.bytes[header] = (self.packed_groups as u8) << 1 | 1;
+            self.packed_groups = 0;
+        }
+    }
+
+    /// Makes room for all rows at hand, if there is not enough for a few of them: only once something
+    /// is written, so levels that turn out to be one run hold no more than that takes.
+    #[inline]
     fn make_room(&mut self, growth: &Growth, rest: usize) {
-        if self.bytes.capacity() - self.bytes.len() <= MAX_GROUPS {
-            let groups = SHORTEST_RUN + rest.div_ceil(GROUP);
-            growth.reserve(&mut self.bytes, groups + groups.div_ceil(MAX_GROUPS) + 1);
+        if self.bytes.capacity() - self.bytes.len() < LEFT_OVER {
+            let groups = rest.div_ceil(GROUP);
+            let headers = groups.div_ceil(MAX_GROUPS);
+            growth.reserve(&mut self.bytes, LEFT_OVER + groups + headers);
         }
     }
 
     /// Appends the levels to `out`, without their length, and starts the next page.
     pub(crate) fn finish(&mut self, growth: &Growth, out: &mut Vec<u8>) {
         growth.reserve(out, self.max_len_with(0));
-        let rows = self.partial_rows;
-        let like_before = (u64::from(self.alike) ^ self.partial) & ((1 << rows) - 1) == 0;
-        let unpacked = rows > 0 || self.packed_groups == 0;
-        if self.alike_groups > 0 && like_before && unpacked {
-            // The run at hand reaches the end: no group has to be filled up, no run has to go on.
-            self.put_rle(growth, self.alike_groups * GROUP + rows, 0);
+        if self.packed_groups == 0 && self.run_rows == 0 {
+            // A page of a few rows, or what is left after a run: alike or not.
+            self.run_word = 0u64.wrapping_sub(self.partial & 1);
+            if self.partial == self.run_word & low_bits(self.partial_rows) {
+                self.run_rows = self.partial_rows;
+                self.partial_rows = 0;
+            }
+        }
+        // Nothing has to go on after a run that reaches the end.
+        if self.run_rows >= RUN || self.run_rows > 0 && self.packed_groups == 0 {
+            self.put_rle(growth, self.run_rows, 0);
         } else {
-            self.put_alike_groups(growth, 0);
-            if rows > 0 {
+            if self.run_rows > 0 {
+                self.end_run(growth, 0);
+            }
+            if self.partial_rows > 0 {
                 self.pack(growth, self.partial as u8, 0);
             }
         }
+        self.end_packed();
         out.extend_from_slice(&self.bytes);
         growth.page_done(&mut self.bytes);
         *self = Self {
@@ -210,12 +254,18 @@ impl DefinitionLevels {
     }
 }
 
-/// The eight bytes of `bytes` from `at` on.
+/// A word of which the `count` lowest bits are set: 63 at most, or all for more.
 #[inline]
-fn word_at(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
+fn low_bits(count: usize) -> u64 {
+    1u64.checked_shl(count as u32)
+        .map_or(u64::MAX, |bit| bit - 1)
+}
+
+/// Whether one of the bytes of `word` is 0.
+#[inline]
+fn has_zero_byte(word: u64) -> bool {
+    const LOWEST: u64 = u64::from_le_bytes([1; 8]);
+    word.wrapping_sub(LOWEST) & !word & (LOWEST << 7) != 0
 }
 
 #[cfg(test)]

@@ -66,12 +66,14 @@ impl Growth {
         }
     }
 
-    /// Bytes that lie idle in the pool.
+    /// Bytes that lie idle in the pool, its list of them included.
     pub(crate) fn idle_bytes(&self) -> u64 {
-        self.idle()
-            .iter()
+        let idle = self.idle();
+        let list = idle.capacity() * size_of::<Vec<u8>>();
+        idle.iter()
             .map(|buffer| buffer.capacity() as u64)
-            .sum()
+            .sum::<u64>()
+            + list as u64
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
