@@ -463,7 +463,7 @@ impl<W: Write + Send> FileWriter<W> {
     fn charge_scratch(&mut self) {
         let peak = self.scratch.take_peak();
         let scratch = self.scratch.heap_bytes();
-        let idle = usize::try_from(self.growth.idle_bytes()).unwrap_or(usize::MAX);
+        let idle = self.growth.heap_bytes();
         self.account.shared(Purpose::Encoder, scratch + idle, peak);
         self.account.shared(
             Purpose::PageStore,

@@ -66,14 +66,18 @@ impl Growth {
         }
     }
 
-    /// Bytes that lie idle in the pool, its list of them included.
-    pub(crate) fn idle_bytes(&self) -> u64 {
+    /// Bytes of the pool in the heap: what lies idle, and the list of it.
+    pub(crate) fn heap_bytes(&self) -> usize {
         let idle = self.idle();
         let list = idle.capacity() * size_of::<Vec<u8>>();
-        idle.iter()
-            .map(|buffer| buffer.capacity() as u64)
-            .sum::<u64>()
-            + list as u64
+        idle.iter().map(Vec::capacity).sum::<usize>() + list
+    }
+
+    /// Bytes that lie idle in the pool.
+    #[cfg(test)]
+    pub(crate) fn idle_bytes(&self) -> u64 {
+        let idle = self.idle();
+        idle.iter().map(|buffer| buffer.capacity() as u64).sum()
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
@@ -136,6 +140,11 @@ mod tests {
         buffer
     }
 
+    /// Bytes of the buffers that lie idle.
+    fn idle(growth: &Growth) -> usize {
+        growth.idle().iter().map(Vec::capacity).sum()
+    }
+
     #[test]
     fn only_eager_reserves_at_birth() {
         for encode in ALL {
@@ -176,7 +185,7 @@ mod tests {
             } else {
                 (1000, 0)
             };
-            assert_eq!((buffer.capacity(), growth.clone().idle_bytes()), expected);
+            assert_eq!((buffer.capacity(), idle(&growth.clone())), expected);
         }
     }
 
@@ -189,7 +198,7 @@ mod tests {
         let mut buffer = filled(&growth, 1500);
         assert_eq!(buffer.capacity(), 2000);
         growth.reserve(&mut buffer, 1000);
-        assert_eq!((buffer.capacity(), growth.idle_bytes()), (3000, 3000));
+        assert_eq!((buffer.capacity(), idle(&growth)), (3000, 3000));
         assert_eq!(buffer, [7; 1500]);
     }
 
@@ -199,7 +208,7 @@ mod tests {
         for (needed, capacity) in [(SMALL_BYTES / 4, SMALL_BYTES + 1), (100, 100)] {
             growth.page_done(&mut Vec::with_capacity(SMALL_BYTES + 1));
             assert_eq!(filled(&growth, needed).capacity(), capacity);
-            assert_eq!(growth.idle_bytes(), 0);
+            assert_eq!(idle(&growth), 0);
         }
     }
 
@@ -209,7 +218,16 @@ mod tests {
         growth.page_done(&mut Vec::with_capacity(1000));
         growth.page_done(&mut Vec::with_capacity(2000));
         assert_eq!(filled(&growth, 2001).capacity(), 2001);
-        assert_eq!(growth.idle_bytes(), 1000);
+        assert_eq!(idle(&growth), 1000);
+    }
+
+    #[test]
+    fn the_list_of_idle_buffers_is_counted() {
+        let growth = Growth::new(Encode::Pooled);
+        assert_eq!(growth.idle_bytes(), 0);
+        growth.page_done(&mut Vec::with_capacity(1000));
+        let list = growth.idle().capacity() * size_of::<Vec<u8>>();
+        assert_eq!(growth.idle_bytes(), 1000 + list as u64);
     }
 
     proptest! {
