@@ -1,5 +1,7 @@
 //! The command line as it is typed. What the arguments mean is decided by the commands.
 
+mod write;
+
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,6 +12,8 @@ use alloquet_report::sample::{Kind, Workload};
 use alloquet_report::table::Format;
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+
+pub(crate) use self::write::WriteArgs;
 
 /// Measures which allocator, which settings and which buffer strategy should read or write a Parquet file.
 ///
@@ -39,6 +43,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Measure how to read a file of your own: every strategy, this binary's allocator.
     Read(ReadArgs),
+    /// Measure how to write the contents of a file of your own, or a dataset: every strategy, this binary's allocator.
+    Write(WriteArgs),
     /// Generate the Parquet files of datasets, and report the page sizes they have.
     Generate(GenerateArgs),
     /// List matrices, datasets and strategies.
@@ -175,8 +181,8 @@ pub(crate) struct TableArgs {
     /// Show only what was read, or only what was written.
     #[arg(long, value_enum)]
     pub(crate) workload: Option<WorkloadArg>,
-    /// Show only this metric of a table: peak-heap, max-rss, minor-faults, cpu (with its ratios) or wall; can be
-    /// repeated.
+    /// Show only this metric of a table: peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu (with
+    /// its ratios) or wall; can be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Vec<Metric>,
     /// What to print.

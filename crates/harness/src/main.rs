@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let done = match Cli::command() {
         Command::Run(args) => cmd::run::run(&args),
         Command::Read(args) => cmd::read::run(&args),
+        Command::Write(args) => cmd::write::run(&args),
         Command::Generate(args) => cmd::generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::List(args) => cmd::list::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Table(args) => cmd::table::run(&args).map(|()| ExitCode::SUCCESS),

@@ -3,7 +3,7 @@
 //! A block holds what was done (one dataset, one workload, in one run); a setup is a column of it
 //! (allocator, settings, binary); a strategy on a setup is a lane, and a lane of a block is a cell.
 
-use crate::sample::{Sample, Workload};
+use crate::sample::{Sample, Situation, Workload};
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,7 +14,16 @@ pub const CONTROL: &str = "upstream";
 /// The allocator that every other is compared with: the platform's own.
 pub const PLAIN_ALLOCATOR: &str = "system";
 
-const STRATEGIES: [&str; 4] = ["retained", "temp-decrypt", "temp-both", "pooled"];
+const STRATEGIES: [&str; 8] = [
+    "retained",
+    "temp-decrypt",
+    "temp-both",
+    "eager",
+    "grow",
+    "exact",
+    "bounded",
+    "pooled",
+];
 const ALLOCATORS: [&str; 4] = [PLAIN_ALLOCATOR, "mimalloc", "jemalloc", "snmalloc"];
 
 /// A factor by which a dataset was scaled.
@@ -67,6 +76,20 @@ pub struct Block {
     pub threads: u32,
     /// In batches of how many rows.
     pub batch_rows: u64,
+    /// Of a write, how; `None` of a read.
+    #[serde(flatten)]
+    pub writing: Option<Writing>,
+}
+
+/// How a table was written, besides the strategy.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Writing {
+    /// Where the batches came from.
+    pub situation: Situation,
+    /// How many writers were open at once.
+    pub writers: u64,
+    /// What they were told otherwise than the dataset says; empty where nothing.
+    pub properties: String,
 }
 
 /// One binary with one allocator and its settings: one column of a table.
@@ -118,6 +141,11 @@ impl Cell {
                 },
                 threads: sample.threads,
                 batch_rows: sample.batch_rows,
+                writing: sample.situation.map(|situation| Writing {
+                    situation,
+                    writers: sample.writers.unwrap_or(1),
+                    properties: sample.properties.clone(),
+                }),
             },
             lane: Lane {
                 strategy: Strategy(sample.strategy.clone()),
@@ -236,6 +264,7 @@ fn rank(known: &[&str], name: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::Kind;
 
     fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
         items.sort();
@@ -271,6 +300,56 @@ mod tests {
                 "upstream (control)",
             ]
         );
+    }
+
+    #[test]
+    fn write_strategies_stand_in_their_order_too() {
+        let names = [
+            "upstream",
+            "upstream-eager",
+            "upstream-exact-store",
+            "pooled",
+            "grow",
+            "bounded",
+            "exact",
+            "grow,sink=spill",
+            "eager",
+        ];
+        let strategies = sorted(names.map(|name| Strategy(name.to_owned())).to_vec());
+        let names: Vec<&str> = strategies.iter().map(|strategy| &*strategy.0).collect();
+        assert_eq!(
+            names,
+            [
+                "eager",
+                "grow",
+                "exact",
+                "bounded",
+                "pooled",
+                "grow,sink=spill",
+                "upstream-eager",
+                "upstream-exact-store",
+                "upstream",
+            ]
+        );
+    }
+
+    #[test]
+    fn other_situations_and_properties_are_other_blocks_of_the_same_work() {
+        let sample = |situation, properties: &str| Sample {
+            situation: Some(situation),
+            writers: Some(1),
+            properties: properties.to_owned(),
+            ..Sample::new(Kind::Rss, Workload::Write)
+        };
+        let cells = [
+            Cell::of(&sample(Situation::Resident, "")),
+            Cell::of(&sample(Situation::Arriving, "")),
+            Cell::of(&sample(Situation::Resident, "dictionary=false")),
+        ];
+        for (i, cell) in cells.iter().enumerate() {
+            assert!(cells[..i].iter().all(|other| other.block != cell.block));
+            assert_eq!(cell.block.work, cells[0].block.work);
+        }
     }
 
     fn setup(allocator: &str, label: &str, settings: &str) -> Setup {

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// Bytes with their unit: `12.3 MiB`. The one way that bytes are shown.
@@ -20,6 +21,13 @@ pub fn mib(bytes: u64) -> String {
 #[must_use]
 pub fn mib_number(bytes: f64) -> String {
     format!("{:.1}", bytes / MIB)
+}
+
+/// Bytes as a bare number of KiB with one decimal, for a column that is headed `KiB`: of shares that are too small for
+/// MiB.
+#[must_use]
+pub fn kib_number(bytes: f64) -> String {
+    format!("{:.1}", bytes / KIB)
 }
 
 /// Seconds with three decimals and no unit, for a column that is headed `s`.
@@ -78,6 +86,7 @@ mod tests {
         assert_eq!(mib(1_074 * 1024 * 1024 + 300_000), "1074.3 MiB");
         assert_eq!(mib_number(52_428.0), "0.0");
         assert_eq!(mib_number(52_429.0), "0.1");
+        assert_eq!(kib_number(5_632.0), "5.5");
     }
 
     #[test]

@@ -9,6 +9,10 @@ use std::str::FromStr;
 pub enum Metric {
     /// Most bytes live in the Rust heap at once.
     PeakHeap,
+    /// What the work added to the heap at its peak, over its writers and leaf columns, in bytes.
+    HeapPerColumn,
+    /// The same over its writers alone.
+    HeapPerWriter,
     /// Peak RSS (`VmHWM`), in bytes.
     MaxRss,
     /// Page faults served without I/O.
@@ -21,8 +25,10 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric, in the order of the tables.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::PeakHeap,
+        Self::HeapPerColumn,
+        Self::HeapPerWriter,
         Self::MaxRss,
         Self::MinorFaults,
         Self::Cpu,
@@ -34,6 +40,8 @@ impl Metric {
     pub fn name(self) -> &'static str {
         match self {
             Self::PeakHeap => "peak-heap",
+            Self::HeapPerColumn => "heap-per-column",
+            Self::HeapPerWriter => "heap-per-writer",
             Self::MaxRss => "max-rss",
             Self::MinorFaults => "minor-faults",
             Self::Cpu => "cpu",
@@ -45,9 +53,14 @@ impl Metric {
     #[must_use]
     pub fn kind(self) -> Kind {
         match self {
-            Self::PeakHeap => Kind::Heap,
+            Self::PeakHeap | Self::HeapPerColumn | Self::HeapPerWriter => Kind::Heap,
             Self::MaxRss | Self::MinorFaults | Self::Cpu | Self::Wall => Kind::Rss,
         }
+    }
+
+    /// Whether it divides another figure by something that not every sample tells.
+    pub(crate) fn is_share(self) -> bool {
+        matches!(self, Self::HeapPerColumn | Self::HeapPerWriter)
     }
 
     /// The figure of one sample; `None` where it failed, is of another kind or has no such figure.
@@ -59,6 +72,11 @@ impl Metric {
         let count = |count: Option<u64>| count.map(|count| count as f64);
         match self {
             Self::PeakHeap => count(sample.heap_peak_bytes),
+            Self::HeapPerColumn => over(
+                added(sample)?,
+                sample.writers.unwrap_or(1) * sample.leaf_columns?,
+            ),
+            Self::HeapPerWriter => over(added(sample)?, sample.writers?),
             Self::MaxRss => count(sample.max_rss_bytes),
             Self::MinorFaults => count(sample.minor_faults),
             Self::Cpu => Some(sample.user_s? + sample.sys_s?),
@@ -71,6 +89,8 @@ impl Metric {
     pub fn title(self) -> &'static str {
         match self {
             Self::PeakHeap => "peak heap MiB",
+            Self::HeapPerColumn => "heap/column KiB",
+            Self::HeapPerWriter => "heap/writer KiB",
             Self::MaxRss => "max RSS MiB",
             Self::MinorFaults => "minor faults",
             Self::Cpu => "CPU s",
@@ -83,10 +103,24 @@ impl Metric {
     pub fn show(self, figure: f64) -> String {
         match self {
             Self::PeakHeap | Self::MaxRss => format::mib_number(figure),
+            Self::HeapPerColumn | Self::HeapPerWriter => format::kib_number(figure),
             Self::MinorFaults => format::count(figure.round() as u64),
             Self::Cpu | Self::Wall => format::seconds(figure),
         }
     }
+}
+
+/// What the work added to the heap at its peak, in bytes.
+fn added(sample: &Sample) -> Option<u64> {
+    Some(
+        sample
+            .heap_peak_bytes?
+            .saturating_sub(sample.heap_before_bytes?),
+    )
+}
+
+fn over(bytes: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| bytes as f64 / count as f64)
 }
 
 /// A name that is no [`Metric`].
@@ -117,8 +151,32 @@ mod tests {
         let error = "rss".parse::<Metric>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no metric 'rss', only peak-heap, max-rss, minor-faults, cpu, wall"
+            "there is no metric 'rss', only peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu, wall"
         );
+    }
+
+    #[test]
+    fn what_was_there_before_is_no_columns_and_no_writers() {
+        let written = Sample {
+            heap_before_bytes: Some(1_000),
+            heap_peak_bytes: Some(7_000),
+            leaf_columns: Some(3),
+            writers: Some(2),
+            ..Sample::new(Kind::Heap, Workload::Write)
+        };
+        assert_eq!(Metric::HeapPerColumn.of(&written), Some(1_000.0));
+        assert_eq!(Metric::HeapPerWriter.of(&written), Some(3_000.0));
+        let read = Sample {
+            writers: None,
+            ..written.clone()
+        };
+        assert_eq!(Metric::HeapPerColumn.of(&read), Some(2_000.0));
+        assert_eq!(Metric::HeapPerWriter.of(&read), None);
+        let without_columns = Sample {
+            leaf_columns: Some(0),
+            ..written
+        };
+        assert_eq!(Metric::HeapPerColumn.of(&without_columns), None);
     }
 
     #[test]

@@ -89,6 +89,10 @@ pub struct CellSummary {
     pub lane: Lane,
     /// Peak heap, in bytes.
     pub peak_heap_bytes: Option<Summary>,
+    /// What the work added to the heap over writers and leaf columns, in bytes.
+    pub heap_per_column_bytes: Option<Summary>,
+    /// What the work added to the heap over writers, in bytes.
+    pub heap_per_writer_bytes: Option<Summary>,
     /// Peak RSS, in bytes.
     pub max_rss_bytes: Option<Summary>,
     /// Page faults without I/O.
@@ -135,6 +139,8 @@ impl CellSummary {
     pub fn of(&self, metric: Metric) -> Option<&Summary> {
         match metric {
             Metric::PeakHeap => self.peak_heap_bytes.as_ref(),
+            Metric::HeapPerColumn => self.heap_per_column_bytes.as_ref(),
+            Metric::HeapPerWriter => self.heap_per_writer_bytes.as_ref(),
             Metric::MaxRss => self.max_rss_bytes.as_ref(),
             Metric::MinorFaults => self.minor_faults.as_ref(),
             Metric::Cpu => self.cpu_s.as_ref(),
@@ -150,6 +156,16 @@ impl CellSummary {
 }
 
 impl BlockSummary {
+    /// Those of `metrics` that its table shows: shares of the heap only where its samples say of how many.
+    pub(crate) fn shown(&self, metrics: &BTreeSet<Metric>) -> BTreeSet<Metric> {
+        let has = |metric: &Metric| self.cells.iter().any(|cell| cell.of(*metric).is_some());
+        metrics
+            .iter()
+            .filter(|metric| !metric.is_share() || has(metric))
+            .copied()
+            .collect()
+    }
+
     /// The cell of one strategy and setup, if it has any sample.
     #[must_use]
     pub fn cell(&self, strategy: &Strategy, setup: &Setup) -> Option<&CellSummary> {
@@ -288,6 +304,8 @@ fn cell_summary(cell: Cell, lanes: &Lanes<'_>, findings: &[&Finding]) -> CellSum
         .find(|other| other.strategy == lane.strategy && other.setup.is_plain());
     CellSummary {
         peak_heap_bytes: summary(Metric::PeakHeap),
+        heap_per_column_bytes: summary(Metric::HeapPerColumn),
+        heap_per_writer_bytes: summary(Metric::HeapPerWriter),
         max_rss_bytes: summary(Metric::MaxRss),
         minor_faults: summary(Metric::MinorFaults),
         cpu_s: summary(Metric::Cpu),

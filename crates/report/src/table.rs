@@ -126,10 +126,11 @@ fn render_run(out: &mut String, run: &Run, format: Format, options: &Options) {
 
 fn render_block(out: &mut String, block: &BlockSummary, format: Format, options: &Options) {
     let (title, facts) = text::block_heading(block);
+    let shown = &block.shown(&options.metrics);
     let mut notes = panel::Notes::default();
-    let panels = panel::panels(block, &options.metrics, &mut notes);
+    let panels = panel::panels(block, shown, &mut notes);
     let mut below: Vec<String> = notes.lines();
-    below.extend(panel::failed_unseen(block, &options.metrics));
+    below.extend(panel::failed_unseen(block, shown));
     let findings = block.findings.iter();
     let more = findings.filter(|finding| !notes.holds(&finding.text));
     below.extend(more.map(|finding| format!("{}: {}", finding.subject.lead(), finding.text)));

@@ -1,7 +1,7 @@
 //! What tables look like, on small samples made up here.
 
 use alloquet_report::metric::Metric;
-use alloquet_report::sample::{Kind, Sample, Workload};
+use alloquet_report::sample::{Kind, Sample, Situation, Workload};
 use alloquet_report::table::{Format, Options, render};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -170,6 +170,60 @@ fn what_every_setup_shares_stands_once_and_says_whose_it_is() {
     });
     assert!(!text.contains("every"), "{text}");
     assert!(text.contains("252.3 (+0.0)      | 252.1 (+0.0)"), "{text}");
+}
+
+/// What two strategies wrote in one situation; resident, what the work adds is the same as in the other.
+fn written(situation: Situation, writers: u64, properties: &str) -> Vec<Sample> {
+    let lanes = [
+        lane("bounded", "system", [60.0, 70.0, 0.9]),
+        lane("upstream", "system", [80.0, 95.0, 1.0]),
+    ];
+    let mut all = samples("delta-strings", &lanes, 3);
+    for sample in &mut all {
+        sample.workload = Workload::Write;
+        sample.situation = Some(situation);
+        sample.writers = Some(writers);
+        sample.properties = properties.to_owned();
+        sample.leaf_columns = Some(24);
+        sample.heap_before_bytes = sample.heap_peak_bytes.map(|_| 50 << 20);
+    }
+    all
+}
+
+#[test]
+fn a_table_of_writing_says_where_the_batches_came_from() {
+    let mut all = written(Situation::Resident, 1, "");
+    all.extend(written(Situation::Arriving, 1, ""));
+    all.extend(written(
+        Situation::Arriving,
+        4,
+        "compression=zstd(1);dictionary=false",
+    ));
+    insta::assert_snapshot!(terminal(&all));
+}
+
+#[test]
+fn shares_of_the_heap_are_shown_where_samples_have_them() {
+    let metrics = [Metric::HeapPerColumn, Metric::HeapPerWriter];
+    let written = written(Situation::Resident, 1, "");
+    let text = render(&written, Format::Markdown, &only(&metrics));
+    assert!(text.contains("heap/column KiB"), "{text}");
+    // 10 MiB over 24 columns, and over one writer.
+    assert!(text.contains("426.7") && text.contains("10240.0"), "{text}");
+
+    let read = samples("wide-float", &one_allocator(), 1);
+    let text = render(&read, Format::Markdown, &Options::default());
+    assert!(!text.contains("heap/"), "{text}");
+    // What failed is told even where the metrics that were asked for have nothing to show.
+    let failed: Vec<Sample> = read
+        .into_iter()
+        .map(|sample| sample.failed("killed"))
+        .collect();
+    let text = render(&failed, Format::Markdown, &only(&metrics));
+    assert!(
+        text.contains("heap samples of pooled on system: failed: killed"),
+        "{text}"
+    );
 }
 
 #[test]

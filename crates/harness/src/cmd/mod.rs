@@ -2,9 +2,11 @@
 
 pub(crate) mod env;
 pub(crate) mod generate;
+mod keys;
 pub(crate) mod list;
 pub(crate) mod read;
 pub(crate) mod run;
 mod show;
 pub(crate) mod table;
 pub(crate) mod worker;
+pub(crate) mod write;

@@ -4,19 +4,16 @@ use std::process::ExitCode;
 
 use alloquet_core::ReadStrategy;
 use alloquet_core::strategy::READ_PRESETS;
-use alloquet_datagen::keys::KeySet;
 use alloquet_report::sample::Workload;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
+use super::keys::keys;
 use super::show::show;
 use crate::cli::ReadArgs;
 use crate::measure::Writing;
 use crate::output::remark;
 use crate::plan::{Input, Plan, Repetitions, Work, check_strategy};
 use crate::run::{Binary, Folders, Session};
-
-/// The variable that can hold what a key file holds.
-const KEYS_VARIABLE: &str = "ALLOQUET_KEYS";
 
 /// Runs the command.
 ///
@@ -66,25 +63,9 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
             root: Default::default(),
         },
         results: args.results.clone(),
-        keys: keys(args)?,
+        keys: keys(args.key_file.as_deref())?,
         limit: args.measuring.limit(),
     }
     .run()?;
     show(&outcome, args.format)
-}
-
-/// The file's keys: from `--key-file`, or else from the variable.
-fn keys(args: &ReadArgs) -> Result<Option<KeySet>> {
-    if let Some(path) = &args.key_file {
-        return Ok(Some(KeySet::from_file(path)?));
-    }
-    match std::env::var(KEYS_VARIABLE) {
-        Ok(text) => KeySet::from_toml(&text)
-            .map(Some)
-            .with_context(|| format!("the variable {KEYS_VARIABLE}")),
-        Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(std::env::VarError::NotUnicode(_)) => {
-            anyhow::bail!("the variable {KEYS_VARIABLE} is not UTF-8 text")
-        }
-    }
 }

@@ -195,10 +195,7 @@ impl WorkTable {
         ensure!(!self.strategies.is_empty(), "it names no strategies");
         ensure!(self.batch_rows > 0, "batch_rows is 0");
         for (what, factor) in [("rows", self.scale.rows), ("columns", self.scale.columns)] {
-            ensure!(
-                factor > 0.0 && factor <= 1.0,
-                "scale.{what} is {factor}: it must be above 0 and at most 1"
-            );
+            check_scale(&format!("scale.{what}"), factor)?;
         }
         if self.workload == Workload::Read {
             let keys = [
@@ -238,6 +235,19 @@ impl WorkTable {
             })
             .collect()
     }
+}
+
+/// Whether a dataset can be scaled so.
+///
+/// # Errors
+///
+/// It cannot; the message names `what` was given.
+pub(crate) fn check_scale(what: &str, factor: f64) -> Result<()> {
+    ensure!(
+        factor > 0.0 && factor <= 1.0,
+        "{what} is {factor}: it must be above 0 and at most 1"
+    );
+    Ok(())
 }
 
 /// Whether a workload can be done with a strategy.

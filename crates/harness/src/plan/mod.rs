@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use alloquet_report::sample::{Kind, Workload};
 use anyhow::Result;
 
-pub(crate) use self::matrix::{Matrix, Repetitions, check_strategy, names};
+pub(crate) use self::matrix::{
+    MOST_WRITERS, Matrix, Repetitions, check_scale, check_strategy, names,
+};
 pub(crate) use self::order::{Step, order};
 use crate::measure::{WriteLane, Writing};
 

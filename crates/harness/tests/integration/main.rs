@@ -10,3 +10,4 @@ mod run;
 mod support;
 mod table;
 mod worker;
+mod write;

@@ -3,7 +3,7 @@
 use super::Format;
 use super::grid::{self, Align, Column, Rows};
 use super::panel::{NONE, sureness};
-use super::text::{Cost, block_title, costs};
+use super::text::{Cost, block_title, costs, situation};
 use crate::answer::{Against, Answer};
 use crate::cell::{Lane, Setup};
 use crate::format;
@@ -102,7 +102,8 @@ pub(super) fn render(
 fn names(blocks: Vec<&BlockSummary>) -> Vec<String> {
     let short = |block: &BlockSummary| {
         let work = &block.block.work;
-        format!("{} {}", work.workload, work.dataset)
+        let situation = situation(block).map_or_else(String::new, |name| format!(" ({name})"));
+        format!("{} {}{situation}", work.workload, work.dataset)
     };
     let long = |block: &BlockSummary| block_title(block);
     let longest = |block: &BlockSummary| {

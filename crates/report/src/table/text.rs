@@ -5,6 +5,7 @@ use super::panel::sureness;
 use crate::answer::{Against, Answer};
 use crate::format;
 use crate::metric::Metric;
+use crate::sample::Situation;
 use crate::stats::Ratio;
 use crate::summary::{BlockSummary, Run};
 use std::collections::BTreeSet;
@@ -53,6 +54,25 @@ pub(super) fn legend(run: &Run, format: Format, metrics: &BTreeSet<Metric>) -> V
         "Figures are the minimum of all repetitions (+ how far the maximum lies above it); \
          {lowest} is the lowest of its metric."
     )];
+    let writings = run.blocks.iter();
+    let situations: BTreeSet<Situation> = writings
+        .filter_map(|block| Some(block.block.writing.as_ref()?.situation))
+        .collect();
+    lines.extend(
+        situations
+            .iter()
+            .map(|situation| told(*situation).to_owned()),
+    );
+    if run
+        .blocks
+        .iter()
+        .any(|block| block.shown(metrics).iter().any(|metric| metric.is_share()))
+    {
+        lines.push(
+            "heap/column and heap/writer are the peak heap above what was there before the work."
+                .to_owned(),
+        );
+    }
     let mut cells = run.blocks.iter().flat_map(|block| &block.cells);
     if cells.any(|cell| !cell.is_sound()) {
         lines.push("A lane of which any sample failed is not held the lowest.".to_owned());
@@ -75,6 +95,19 @@ pub(super) fn legend(run: &Run, format: Format, metrics: &BTreeSet<Metric>) -> V
     lines
 }
 
+/// What a situation means for the figures.
+fn told(situation: Situation) -> &'static str {
+    match situation {
+        Situation::Resident => {
+            "resident: the table is in memory before the work and counts in peak heap, not in what the work adds."
+        }
+        Situation::Arriving => {
+            "arriving: batches are copied from a table in memory, written and dropped; what a writer holds of them \
+             counts as added."
+        }
+    }
+}
+
 /// The paired ratios that are shown of a block, in its table and in its answer.
 fn ratios<'a>(block: &'a BlockSummary, metrics: &BTreeSet<Metric>) -> Vec<&'a Ratio> {
     let mut ratios = Vec::new();
@@ -91,10 +124,10 @@ fn ratios<'a>(block: &'a BlockSummary, metrics: &BTreeSet<Metric>) -> Vec<&'a Ra
     ratios
 }
 
-/// Workload and dataset, how it was scaled, and threads where there are several.
+/// Workload and dataset, of a write how, how it was scaled, and threads where there are several.
 pub(super) fn block_title(block: &BlockSummary) -> String {
     let work = &block.block.work;
-    let mut ways = Vec::new();
+    let mut ways: Vec<String> = situation(block).into_iter().collect();
     let scales = [
         ("rows", work.scale_rows.0),
         ("columns", work.scale_columns.0),
@@ -107,11 +140,28 @@ pub(super) fn block_title(block: &BlockSummary) -> String {
     if block.block.threads > 1 {
         ways.push(format::plural(u64::from(block.block.threads), "thread"));
     }
+    if let Some(writing) = &block.block.writing {
+        if writing.writers > 1 {
+            ways.push(format::plural(writing.writers, "writer"));
+        }
+        let properties = writing.properties.split(';');
+        ways.extend(
+            properties
+                .filter(|told| !told.is_empty())
+                .map(str::to_owned),
+        );
+    }
     let title = format!("{} {}", work.workload, work.dataset);
     if ways.is_empty() {
         return title;
     }
     format!("{title} ({})", ways.join(", "))
+}
+
+/// Where the batches of a write came from: every table of one says it.
+pub(super) fn situation(block: &BlockSummary) -> Option<String> {
+    let writing = block.block.writing.as_ref();
+    writing.map(|writing| writing.situation.to_string())
 }
 
 /// The title, and the facts on what was read or written.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use alloquet_core::{Ledger, WriteStrategy};
 use alloquet_report::sample::Kind;
-use alloquet_report::verify::{MEMORY_SIZE_OFF, NOT_PURGED};
+use alloquet_report::verify::{MEMORY_SIZE_OFF, NOT_PURGED, PAGES_NOT_LISTED};
 use anyhow::{Context, Result};
 use parquet::arrow::ArrowSchemaConverter;
 
@@ -94,11 +94,12 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         WriteLane::UpstreamEager => anyhow::bail!("this build has no strategy '{lane}'"),
     };
 
-    let file_bytes = sinks
-        .first()
-        .context("a write needs a writer")?
-        .length()
-        .context("cannot look at the file written")?;
+    let first = sinks.first().context("a write needs a writer")?;
+    let file_bytes = first.length().context("cannot look at the file written")?;
+    let pages = match job.kind {
+        Kind::Heap => Some(verify::pages(job, &first.file)),
+        Kind::Rss => None,
+    };
     for sink in sinks {
         verify::reads_back(job, sink.file, &input)
             .with_context(|| format!("cannot read back what was written of {name}"))?;
@@ -106,6 +107,9 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let mut flags = run.flags;
     if !allocator::purges() {
         flags.push(NOT_PURGED.to_owned());
+    }
+    if pages == Some(None) {
+        flags.push(PAGES_NOT_LISTED.to_owned());
     }
     // The controls say of themselves what the parquet crate says: that is a finding, not a fault.
     let is_owned = matches!(lane, WriteLane::Core(WriteStrategy::Owned(_)));
@@ -121,7 +125,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         leaf_columns: columns.num_columns() as u64,
         memory_size_error: run.memory_size_error,
         ledger: run.ledger,
-        pages: None,
+        pages: pages.flatten(),
     }
     .into())
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use alloquet_core::ReaderBuilder;
 use anyhow::{Result, ensure};
 use arrow_array::RecordBatchReader;
 use arrow_schema::Schema;
@@ -9,6 +10,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::super::checksum::Checksum;
 use super::super::job::Job;
+use super::super::outcome::PageFacts;
 use super::super::read::options;
 use super::input::Input;
 
@@ -35,6 +37,12 @@ pub(super) fn reads_back(job: &Job, file: File, input: &Input) -> Result<()> {
         "it has other values: {found:016x}, not {expected:016x}"
     );
     Ok(())
+}
+
+/// What there is to say of a written file's pages, if core can list them.
+pub(super) fn pages(job: &Job, file: &File) -> Option<PageFacts> {
+    let builder = ReaderBuilder::try_new_with_options(file.try_clone().ok()?, options(job).ok()?);
+    builder.ok()?.pages().ok().as_deref().map(PageFacts::of)
 }
 
 /// The first column that is another one than was written. The checksum does not tell a dictionary or a view from

@@ -1,0 +1,115 @@
+//! The command `write`: the contents of a user's own file, or a dataset, written anew by every strategy.
+
+use std::process::ExitCode;
+
+use alloquet_core::WriteStrategy;
+use alloquet_report::sample::Workload;
+use anyhow::{Result, ensure};
+
+use super::keys::keys;
+use super::show::show;
+use crate::cli::WriteArgs;
+use crate::measure::{Writing, write_strategies};
+use crate::output::remark;
+use crate::plan::{Input, Plan, Repetitions, Work, check_scale, check_strategy};
+use crate::run::{Binary, Folders, Session};
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// The file, its keys, the dataset, a strategy or a binary is not what it must be, or the results cannot be written.
+pub(crate) fn run(args: &WriteArgs) -> Result<ExitCode> {
+    let folders = Folders {
+        root: args.data.bench_data.clone(),
+    };
+    let defaults = Repetitions::default();
+    let plan = Plan {
+        matrix: "write".to_owned(),
+        repetitions: Repetitions {
+            rss: args.measuring.reps.unwrap_or(defaults.rss),
+            heap: defaults.heap,
+        },
+        works: works(args, input(args, &folders)?)?,
+    };
+    plan.check_build()?;
+    let outcome = Session {
+        plan,
+        binaries: Binary::all(&args.measuring.with)?,
+        seed: args.measuring.seed,
+        folders,
+        results: args.results.clone(),
+        keys: match args.dataset {
+            Some(_) => None,
+            None => keys(args.key_file.as_deref())?,
+        },
+        limit: args.measuring.limit(),
+    }
+    .run()?;
+    show(&outcome, args.format)
+}
+
+fn input(args: &WriteArgs, folders: &Folders) -> Result<Input> {
+    if let Some(file) = &args.file {
+        return Ok(Input::File(file.clone()));
+    }
+    let name = args.dataset.clone().unwrap_or_default();
+    let known = crate::plan::names(&folders.datasets());
+    ensure!(
+        known.contains(&name),
+        "there is no dataset '{name}' in {}; there are {}",
+        folders.datasets().display(),
+        known.join(", ")
+    );
+    for (what, factor) in [("rows", args.scale_rows), ("columns", args.scale_columns)] {
+        check_scale(&format!("--scale-{what}"), factor)?;
+    }
+    Ok(Input::Dataset {
+        name,
+        scale_rows: args.scale_rows,
+        scale_columns: args.scale_columns,
+    })
+}
+
+fn works(args: &WriteArgs, input: Input) -> Result<Vec<Work>> {
+    let strategies: Vec<String> = if args.strategy.is_empty() {
+        let names = write_strategies().into_iter();
+        names.map(str::to_owned).collect()
+    } else {
+        args.strategy.clone()
+    };
+    for (i, strategy) in strategies.iter().enumerate() {
+        check_strategy(Workload::Write, strategy)?;
+        ensure!(
+            !strategies[..i].contains(strategy),
+            "strategy '{strategy}' is given twice"
+        );
+    }
+    let control = WriteStrategy::Upstream.to_string();
+    if !strategies.contains(&control) {
+        remark(format_args!(
+            "note: without the strategy {control} there are no ratios to {control}"
+        ));
+    }
+    let mut works: Vec<Work> = Vec::new();
+    for &situation in &args.situation {
+        let work = Work {
+            workload: Workload::Write,
+            input: input.clone(),
+            batch_rows: args.batch_rows.get(),
+            writing: Writing {
+                situation: situation.into(),
+                writers: args.writers,
+                changes: args.changes(),
+            },
+            strategies: strategies.clone(),
+        };
+        ensure!(
+            !works.contains(&work),
+            "situation '{}' is given twice",
+            work.writing.situation
+        );
+        works.push(work);
+    }
+    Ok(works)
+}
