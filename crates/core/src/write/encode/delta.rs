@@ -270,7 +270,7 @@ mod tests {
             encoder.finish(&growth, page);
         }
         assert_eq!(pages[0], pages[1]);
-        assert!(growth.idle_bytes() > 0);
+        assert!(growth.heap_bytes() > 0);
         assert_eq!(encoder.heap_bytes(), 129 * 4);
     }
 

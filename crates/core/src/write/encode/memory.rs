@@ -73,13 +73,6 @@ impl Growth {
         idle.iter().map(Vec::capacity).sum::<usize>() + list
     }
 
-    /// Bytes that lie idle in the pool.
-    #[cfg(test)]
-    pub(crate) fn idle_bytes(&self) -> u64 {
-        let idle = self.idle();
-        idle.iter().map(|buffer| buffer.capacity() as u64).sum()
-    }
-
     fn idle(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -224,10 +217,10 @@ mod tests {
     #[test]
     fn the_list_of_idle_buffers_is_counted() {
         let growth = Growth::new(Encode::Pooled);
-        assert_eq!(growth.idle_bytes(), 0);
+        assert_eq!(growth.heap_bytes(), 0);
         growth.page_done(&mut Vec::with_capacity(1000));
         let list = growth.idle().capacity() * size_of::<Vec<u8>>();
-        assert_eq!(growth.idle_bytes(), 1000 + list as u64);
+        assert_eq!(growth.heap_bytes(), 1000 + list);
     }
 
     proptest! {
