@@ -122,7 +122,7 @@ impl<W: Write + Send> ColumnWise<W> {
                 .with_coerce_types(self.properties.coerce_types())
                 .convert(&alone)?;
             let scratch = SerializedFileWriter::new(
-                std::io::sink(),
+                io::sink(),
                 converted.root_schema_ptr(),
                 Arc::clone(&self.properties),
             )?;

@@ -421,7 +421,7 @@ fn write_interleaved<W: Write + Send>(
             && writer.open_rows() > 0
         {
             let size = writer.open_size();
-            let row = (size / writer.open_rows() as u64).max(1);
+            let row = size.div_ceil(writer.open_rows() as u64).max(1);
             let fit = usize::try_from(max.saturating_sub(size) / row).unwrap_or(usize::MAX);
             if fit == 0 {
                 writer.flush()?;

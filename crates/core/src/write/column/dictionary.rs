@@ -397,14 +397,14 @@ mod tests {
     #[test]
     fn numbers_are_found_again_across_widths() {
         let mut dictionary = Dictionary::new(Some(4), 1 << 20, false);
-        let values: Vec<i32> = (0..100_000).map(|i| (i * 7) % 70_000).collect();
+        let values: Vec<i32> = (0..100_000).map(|i| (i * 7) % 70_001).collect();
         assert_eq!(dictionary.put_numbers(&values), values.len());
         let indices = all(dictionary.indices());
         for (value, index) in values.iter().zip(indices) {
             let at = index as usize * 4;
             assert_eq!(dictionary.page()[at..at + 4], value.to_le_bytes());
         }
-        assert_eq!(dictionary.len(), 70_000);
+        assert_eq!(dictionary.len(), 70_001);
         assert_eq!(dictionary.index_width(0), 17);
     }
 

@@ -75,6 +75,14 @@ impl Direct {
         }
     }
 
+    /// The same for one value at hand, where that tells more.
+    pub(crate) fn max_len_with_value(&self, value: &[u8], plan: &ColumnPlan) -> usize {
+        match self {
+            Self::DeltaBytes(encoder) => encoder.max_len_with_value(value),
+            _ => self.max_len_with(1, value.len(), plan),
+        }
+    }
+
     /// Bytes that the page's values take so far, at most.
     pub(crate) fn max_len(&self, plan: &ColumnPlan) -> usize {
         self.max_len_with(0, 0, plan)

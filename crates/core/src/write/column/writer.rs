@@ -294,10 +294,13 @@ impl ColumnWriter {
                 let values = dictionary.indices().len() + valid;
                 1 + max_indices_len(values, dictionary.index_width(valid))
             }
-            (None, Some(direct)) => {
-                let bytes = source_bytes(source, rows, valid, self.plan.physical);
-                direct.max_len_with(valid, bytes, &self.plan)
-            }
+            (None, Some(direct)) => match one_value(source, rows) {
+                Some(value) if valid == 1 => direct.max_len_with_value(value, &self.plan),
+                _ => {
+                    let bytes = source_bytes(source, rows, valid, self.plan.physical);
+                    direct.max_len_with(valid, bytes, &self.plan)
+                }
+            },
             (None, None) => 0,
         };
         levels + values - self.page.exempt.min(values) <= self.plan.page_bytes
@@ -803,15 +806,22 @@ impl ColumnWriter {
 
     /// Bytes that the chunk takes in the file so far, with what is not in a page yet at its largest.
     pub(crate) fn size(&self) -> u64 {
+        if self.page.rows == 0 && self.dictionary.is_none() {
+            return self.metadata.stored();
+        }
+        // Without its header, and with that of the dictionary page if there is one.
+        let levels = self.levels.max_len_with(0) + 4;
         let open = match (&self.dictionary, &self.direct) {
             (Some(dictionary), _) => {
                 let values = dictionary.indices().len();
-                dictionary.page().len() + max_indices_len(values, dictionary.index_width(0))
+                HEADER_BYTES
+                    + dictionary.page().len()
+                    + max_indices_len(values, dictionary.index_width(0))
             }
             (None, Some(direct)) => direct.max_len(&self.plan),
             (None, None) => 0,
         };
-        self.metadata.stored() + open as u64
+        self.metadata.stored() + (HEADER_BYTES + levels + open) as u64
     }
 
     /// What the chunk holds in the heap, bytes.
@@ -841,6 +851,9 @@ impl ColumnWriter {
         }
     }
 }
+
+/// A page's header without statistics takes about as many bytes.
+const HEADER_BYTES: usize = 40;
 
 /// What a chunk holds, bytes by purpose. `codec` is in C's heap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -899,6 +912,20 @@ fn rows_before(
             .nth(value)
             .unwrap_or(rows.len()),
     }
+}
+
+/// The value of `rows`, if they are one row of byte arrays.
+fn one_value<'s>(source: &'s Source<'_>, rows: &Range<usize>) -> Option<&'s [u8]> {
+    if rows.len() != 1 {
+        return None;
+    }
+    Some(match source {
+        Source::Small(values) => values.value(rows.start),
+        Source::Large(values) => values.value(rows.start),
+        Source::TextView(values) => ByteValues::value(values, rows.start),
+        Source::BytesView(values) => ByteValues::value(values, rows.start),
+        _ => return None,
+    })
 }
 
 /// Bytes of the values of `rows`, at most; of byte arrays without their lengths.

@@ -124,6 +124,11 @@ impl<T: Integer> DeltaBinaryPacked<T> {
     /// Appends the page to `out` and starts the next one.
     pub(crate) fn finish(&mut self, growth: &Growth, out: &mut Vec<u8>) {
         growth.reserve(out, self.max_len_with(0));
+        self.append(growth, out);
+    }
+
+    /// As [`finish`](Self::finish), into a buffer that has the room.
+    pub(super) fn append(&mut self, growth: &Growth, out: &mut Vec<u8>) {
         let first = match self.pending.first() {
             Some(&first) if self.blocks == 0 => first,
             _ => self.first,

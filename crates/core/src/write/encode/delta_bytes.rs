@@ -32,6 +32,13 @@ impl DeltaByteArray {
         self.prefixes.max_len_of_lengths(values, bytes) + self.suffixes.max_len_with(values, bytes)
     }
 
+    /// The same for one value that is known, of which what it begins with as the last one does is not stored.
+    pub(crate) fn max_len_with_value(&self, value: &[u8]) -> usize {
+        let prefix = common_prefix(&self.previous, value);
+        self.prefixes.max_len_of_lengths(1, value.len())
+            + self.suffixes.max_len_with(1, value.len() - prefix)
+    }
+
     /// Makes room for `values` of `bytes` bytes together that are about to be put.
     pub(crate) fn reserve(&mut self, growth: &Growth, values: usize, bytes: usize) {
         self.prefixes.reserve_lengths(growth, values, bytes);
@@ -65,6 +72,7 @@ impl DeltaByteArray {
         }
         if let Some(last) = last {
             self.previous.clear();
+            self.previous.reserve_exact(last.len());
             self.previous.extend_from_slice(last);
         }
     }
@@ -72,8 +80,8 @@ impl DeltaByteArray {
     /// Appends the page to `out` and starts the next one.
     pub(crate) fn finish(&mut self, growth: &Growth, out: &mut Vec<u8>) {
         growth.reserve(out, self.max_len_with(0, 0));
-        self.prefixes.finish(growth, out);
-        self.suffixes.finish(growth, out);
+        self.prefixes.append(growth, out);
+        self.suffixes.append(growth, out);
         // A page can be read on its own: its first value starts with nothing of the page before.
         growth.page_done(&mut self.previous);
     }
@@ -124,7 +132,7 @@ mod tests {
         let bound = encoder.max_len_with(0, 0);
         let mut out = Vec::new();
         encoder.finish(&growth, &mut out);
-        assert!(out.len() <= bound);
+        assert!(out.len() <= bound && out.capacity() == bound);
         let empty = DeltaByteArray::new(&growth);
         assert_eq!(encoder.max_len_with(0, 0), empty.max_len_with(0, 0));
         out

@@ -41,7 +41,12 @@ impl DeltaLengthByteArray {
     /// Appends the page to `out` and starts the next one.
     pub(crate) fn finish(&mut self, growth: &Growth, out: &mut Vec<u8>) {
         growth.reserve(out, self.max_len_with(0, 0));
-        self.lengths.finish(growth, out);
+        self.append(growth, out);
+    }
+
+    /// As [`finish`](Self::finish), into a buffer that has the room.
+    pub(super) fn append(&mut self, growth: &Growth, out: &mut Vec<u8>) {
+        self.lengths.append(growth, out);
         out.extend_from_slice(&self.data);
         growth.page_done(&mut self.data);
     }
@@ -79,7 +84,7 @@ mod tests {
         let bound = encoder.max_len_with(0, 0);
         let mut out = Vec::new();
         encoder.finish(&growth, &mut out);
-        assert!(out.len() <= bound);
+        assert!(out.len() <= bound && out.capacity() == bound);
         let empty = DeltaLengthByteArray::new(&growth);
         assert_eq!(encoder.max_len_with(0, 0), empty.max_len_with(0, 0));
         out
