@@ -17,8 +17,8 @@ fail() {
 
 if [[ -n ${ALLOQUET_PYTHON:-} ]]; then
     python=$(command -v "$ALLOQUET_PYTHON") || fail "ALLOQUET_PYTHON: $ALLOQUET_PYTHON is not there"
-    "$python" -c 'import pyarrow.parquet' >&2 ||
-        fail "ALLOQUET_PYTHON: $python has no pyarrow; install scripts/requirements.txt into it"
+    "$python" -c 'import duckdb, pyarrow.parquet' >&2 ||
+        fail "ALLOQUET_PYTHON: $python has no pyarrow or no duckdb; install scripts/requirements.txt into it"
     echo "$python"
     exit
 fi

@@ -9,4 +9,6 @@ mod generated;
 mod ledger;
 mod parquet_testing;
 mod pyarrow;
+#[path = "../python/mod.rs"]
+mod python;
 mod support;

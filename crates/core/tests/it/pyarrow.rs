@@ -1,8 +1,7 @@
 //! Files that pyarrow, from PyPI, wrote: each strategy gives what the stock reader gives, and what
 //! pyarrow says it wrote. Where pyarrow cannot be had the tests say so and pass; in CI they fail.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use alloquet_core::{ReadStrategy, ReaderBuilder};
@@ -14,6 +13,7 @@ use parquet::encryption::decrypt::{FileDecryptionProperties, KeyRetriever};
 use parquet::errors::{ParquetError, Result};
 use tempfile::TempDir;
 
+use crate::python::run_script;
 use crate::support::{options, stock, strategies, with_strategy};
 
 /// A file, and what pyarrow says of it.
@@ -35,30 +35,8 @@ fn written() -> Option<&'static [Written]> {
 }
 
 fn write() -> Option<(TempDir, Vec<Written>)> {
-    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new("bash")
-        .arg(crate_folder.join("../../scripts/python-env.sh"))
-        .output();
-    let python = match output {
-        Ok(output) if output.status.success() => String::from_utf8(output.stdout).unwrap(),
-        other => {
-            assert!(
-                std::env::var_os("CI").is_none(),
-                "CI must have pyarrow: {other:?}"
-            );
-            eprintln!("skipped: pyarrow cannot be had: {other:?}");
-            return None;
-        }
-    };
     let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(python.trim())
-        .arg(crate_folder.join("tests/pyarrow_write.py"))
-        .arg(folder.path())
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    let files = String::from_utf8(output.stdout).unwrap();
+    let files = run_script("pyarrow_write.py", &[folder.path().as_os_str()])?;
     let files = files.lines().map(|line| {
         let [name, rows, sum, nulls] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("pyarrow_write.py said {line}");
