@@ -11,6 +11,8 @@
 #   --results DIR       where the CSV goes; default: results/local
 #   -h, --help          this text
 #
+# A matrix with the strategy upstream-eager, such as gh-11149, gets binaries that have it.
+#
 # All other options go to `alloquet run` or `alloquet read`, such as --reps, --seed, --strategy,
 # --dataset, --format: `target/matrix/release/alloquet-system run --help` lists them.
 set -euo pipefail
@@ -51,6 +53,13 @@ done
 [ -z "$file" ] || [ -z "$matrix" ] || fail "name a matrix or a --file, not both"
 [ -z "$file" ] || [ -r "$file" ] || fail "cannot read $file"
 
+# The older parquet crate is in a build only where it is asked for.
+older=
+if grep -qs '"upstream-eager"' "bench-data/matrices/${matrix:-quick}.toml" ||
+  grep -qs upstream-eager <<<"${pass[*]}"; then
+  older=upstream-eager
+fi
+
 folder=target/matrix/$profile
 mkdir -p "$folder"
 # Cargo's own name for the folder of its dev profile.
@@ -60,8 +69,8 @@ with=()
 IFS=, read -r -a names <<<"$allocators"
 for name in "${names[@]}"; do
   case $name in
-    system) features=() ;;
-    mimalloc | jemalloc | snmalloc) features=(--features "$name") ;;
+    system) features=(--features "$older") ;;
+    mimalloc | jemalloc | snmalloc) features=(--features "$name,$older") ;;
     *) fail "unknown allocator '$name': there are system, mimalloc, jemalloc, snmalloc" ;;
   esac
   echo "building with $name" >&2

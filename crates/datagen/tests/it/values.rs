@@ -111,7 +111,7 @@ fn dictionary_overflow_falls_back() {
     let pages = generated.report.data_pages;
     assert_eq!(pages.count, 4);
     assert!(
-        pages.rows.min > 2_000 && pages.rows.max < 18_000,
+        pages.rows.min > 2_000 && pages.rows.max < 8_000,
         "{pages:?}"
     );
 }
