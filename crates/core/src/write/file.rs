@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::SortingColumn;
+use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::WriterProperties;
 
 use super::account::Account;
@@ -42,11 +42,17 @@ enum Open<W: Write + Send> {
 pub(super) struct FileWriter<W: Write + Send> {
     output: SharedOutput<W>,
     schema: SchemaRef,
+    /// For the columns that the parquet crate writes.
     properties: WriterProperties,
+    sorting: Option<Vec<SortingColumn>>,
     plan: FilePlan,
     routes: Vec<Route>,
+    /// The first leaf column of each field.
+    leaves: Vec<usize>,
     footer: Footer,
     row_groups: Vec<RowGroup>,
+    /// Of all of them, in the heap.
+    row_group_bytes: usize,
     buffers: EncoderBuffers,
     growth: Growth,
     scratch: Scratch,
@@ -73,6 +79,11 @@ impl<W: Write + Send> FileWriter<W> {
         ledger: Arc<Ledger>,
     ) -> Result<Self> {
         let plan = FilePlan::new(&properties)?;
+        if schema.fields().is_empty() {
+            return Err(ParquetError::General(
+                "a file without columns cannot be written".into(),
+            ));
+        }
         if buffers.order == Order::ColumnWise {
             super::writer::refuse_byte_limit(&properties)?;
         }
@@ -81,6 +92,7 @@ impl<W: Write + Send> FileWriter<W> {
             .convert(&schema)?;
         let parquet_schema = Arc::new(parquet_schema);
         let mut routes = Vec::with_capacity(schema.fields().len());
+        let mut first_leaves = Vec::with_capacity(schema.fields().len());
         let mut leaf = 0;
         for (field, arrow) in schema.fields().iter().enumerate() {
             // A nested field has several leaves, or one that is deeper than its root.
@@ -99,27 +111,40 @@ impl<W: Write + Send> FileWriter<W> {
                 None
             };
             routes.push(own.map_or(Route::Upstream, |plan| Route::Own(Arc::new(plan))));
+            first_leaves.push(leaf);
             leaf += leaves;
         }
         add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
         let footer = Footer::new(&parquet_schema, &properties)?;
         drop(parquet_schema);
-        // They are in the footer now.
-        let properties = properties
-            .into_builder()
-            .set_key_value_metadata(None)
-            .build();
+        // What is in the footer and in the plans is not kept a second time.
+        let sorting = properties.sorting_columns().cloned();
+        let upstream = routes.iter().any(|route| matches!(route, Route::Upstream));
+        let properties = if upstream {
+            properties
+                .into_builder()
+                .set_key_value_metadata(None)
+                .set_sorting_columns(None)
+                .set_max_row_group_row_count(None)
+                .set_max_row_group_bytes(None)
+                .build()
+        } else {
+            WriterProperties::default()
+        };
         let mut output = Output::new(sink);
         output.write_all(b"PAR1")?;
-        let columns = routes.len();
+        let columns = leaf;
         let mut writer = Self {
             output: Arc::new(Mutex::new(output)),
             schema,
             properties,
+            sorting,
             plan,
             routes,
+            leaves: first_leaves,
             footer,
             row_groups: Vec::new(),
+            row_group_bytes: 0,
             buffers,
             growth: Growth::new(buffers.encode),
             scratch: Scratch::default(),
@@ -162,12 +187,13 @@ impl<W: Write + Send> FileWriter<W> {
                         );
                         writer.write(array.as_ref(), rows.clone(), &mut context)
                     };
-                    self.account.column(field, writer.heap());
+                    self.account.column(self.leaves[field], writer.heap());
                     written
                 }
                 Open::Upstream(writer) => {
                     let written = writer.write(array, rows.clone());
-                    self.account.upstream(field, writer.memory_size());
+                    self.account
+                        .upstream(self.leaves[field], writer.memory_size());
                     written
                 }
             }
@@ -195,7 +221,7 @@ impl<W: Write + Send> FileWriter<W> {
                 (self.buffers, &self.growth),
             )?;
             if let Open::Own(writer) = &column {
-                self.account.column(field, writer.heap());
+                self.account.column(self.leaves[field], writer.heap());
             }
             self.open.push(column);
         }
@@ -234,6 +260,7 @@ impl<W: Write + Send> FileWriter<W> {
         for field in 0..self.routes.len() {
             self.write_column(field, pieces, &mut row_group)
                 .map_err(|error| named(&self.schema, field, error))?;
+            self.spill.clear()?;
         }
         row_group.rows = pieces.iter().map(|piece| piece.rows as u64).sum();
         self.end_row_group(row_group);
@@ -260,7 +287,8 @@ impl<W: Write + Send> FileWriter<W> {
             match &mut column {
                 Open::Upstream(writer) => {
                     writer.write(array, rows)?;
-                    self.account.upstream(field, writer.memory_size());
+                    self.account
+                        .upstream(self.leaves[field], writer.memory_size());
                 }
                 Open::Own(writer) => {
                     let mut output = lock(&self.output);
@@ -279,7 +307,7 @@ impl<W: Write + Send> FileWriter<W> {
                     );
                     writer.write(array.as_ref(), rows, &mut context)?;
                     drop(output);
-                    self.account.column(field, writer.heap());
+                    self.account.column(self.leaves[field], writer.heap());
                     self.charge_scratch();
                 }
             }
@@ -298,7 +326,7 @@ impl<W: Write + Send> FileWriter<W> {
             Open::Own(writer) => writer,
             Open::Upstream(writer) => {
                 writer.finish(row_group)?;
-                self.account.upstream(field, 0);
+                self.account.upstream(self.leaves[field], 0);
                 self.account.metadata(self.metadata_bytes(row_group));
                 return Ok(());
             }
@@ -318,7 +346,7 @@ impl<W: Write + Send> FileWriter<W> {
             pages,
         );
         writer.finish(&mut context)?;
-        self.account.column(field, writer.heap());
+        self.account.column(self.leaves[field], writer.heap());
         for page in writer.take_pages() {
             self.spill.copy_to(&page, &mut *output)?;
         }
@@ -350,7 +378,7 @@ impl<W: Write + Send> FileWriter<W> {
         row_group.uncompressed += chunk.uncompressed();
         row_group.stored += chunk.stored();
         drop(writer);
-        self.account.column(field, Default::default());
+        self.account.column(self.leaves[field], Default::default());
         self.charge_scratch();
         self.account.metadata(self.metadata_bytes(row_group));
         Ok(())
@@ -364,6 +392,7 @@ impl<W: Write + Send> FileWriter<W> {
 
     fn end_row_group(&mut self, mut row_group: RowGroup) {
         row_group.seal();
+        self.row_group_bytes += row_group.heap_bytes();
         self.row_groups.push(row_group);
         self.charge_shared();
     }
@@ -377,14 +406,10 @@ impl<W: Write + Send> FileWriter<W> {
         let row_groups = self.row_groups.len();
         let rows = self.row_groups.iter().map(|group| group.rows).sum();
         let offset = lock(&self.output).position();
-        let sorting: Option<&Vec<SortingColumn>> = self.properties.sorting_columns();
         let mut tail = Vec::new();
-        let footer = self.footer.write(
-            self.row_groups,
-            sorting.map(Vec::as_slice),
-            offset,
-            &mut tail,
-        )?;
+        let footer =
+            self.footer
+                .write(self.row_groups, self.sorting.as_deref(), offset, &mut tail)?;
         // Closed columns have dropped what they had of it.
         let output = Arc::try_unwrap(self.output)
             .ok()
@@ -416,6 +441,11 @@ impl<W: Write + Send> FileWriter<W> {
         }
     }
 
+    pub(super) fn append_key_value_metadata(&mut self, pair: KeyValue) {
+        self.footer.append(pair);
+        self.charge_shared();
+    }
+
     pub(super) fn bytes_written(&self) -> u64 {
         lock(&self.output).position()
     }
@@ -442,12 +472,9 @@ impl<W: Write + Send> FileWriter<W> {
             + self.footer.heap_bytes()
             + lock(&self.output).heap_bytes()
             + self.row_groups.capacity() * size_of::<RowGroup>()
-            + self
-                .row_groups
-                .iter()
-                .map(RowGroup::heap_bytes)
-                .sum::<usize>()
+            + self.row_group_bytes
             + self.routes.capacity() * size_of::<Route>()
+            + self.leaves.capacity() * size_of::<usize>()
             + self.routes.len() * (size_of::<ColumnPlan>() + 2 * size_of::<usize>())
             + self.open.capacity() * size_of::<Open<W>>()
             + self.open.len() * size_of::<ColumnWriter>()
@@ -463,13 +490,10 @@ impl<W: Write + Send> FileWriter<W> {
     fn charge_scratch(&mut self) {
         let peak = self.scratch.take_peak();
         let scratch = self.scratch.heap_bytes();
-        let idle = self.growth.heap_bytes();
-        self.account.shared(Purpose::Encoder, scratch + idle, peak);
-        self.account.shared(
-            Purpose::PageStore,
-            self.spill.heap_bytes() + self.compressor.heap_bytes(),
-            0,
-        );
+        let encoder = scratch + self.growth.heap_bytes() + self.compressor.heap_bytes();
+        self.account.shared(Purpose::Encoder, encoder, peak);
+        self.account
+            .shared(Purpose::PageStore, self.spill.heap_bytes(), 0);
         self.account
             .shared(Purpose::Codec, self.compressor.c_heap_bytes(), 0);
     }

@@ -9,19 +9,22 @@ use std::sync::Arc;
 use parquet::basic::ColumnOrder;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
-    FileMetaData, ParquetMetaData, ParquetMetaDataWriter, SortingColumn,
+    FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, SortingColumn,
 };
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::SchemaDescPtr;
 
 use crate::format::compact_writer::{Element, Struct};
-use crate::format::thrift::{CompactReader, ThriftError};
+use crate::format::thrift::{CompactReader, FieldType, ThriftError};
 
 /// `FileMetaData` without its row groups.
 pub(super) struct Footer {
     /// Up to and with the schema (fields 1 and 2).
     head: Vec<u8>,
-    /// What follows the row groups (from field 5), the structure's end included.
+    /// Key-value metadata as they are written, one pair after the other (of field 5).
+    pairs: Vec<u8>,
+    num_pairs: usize,
+    /// What follows them (from field 6), the structure's end included.
     tail: Vec<u8>,
 }
 
@@ -123,7 +126,18 @@ impl Footer {
 
     /// Bytes in the heap.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.head.capacity() + self.tail.capacity()
+        self.head.capacity() + self.pairs.capacity() + self.tail.capacity()
+    }
+
+    /// Adds a pair of key-value metadata.
+    pub(super) fn append(&mut self, pair: KeyValue) {
+        let mut s = Struct::new(&mut self.pairs);
+        s.binary(1, pair.key.as_bytes());
+        if let Some(value) = &pair.value {
+            s.binary(2, value.as_bytes());
+        }
+        s.end();
+        self.num_pairs += 1;
     }
 
     /// Appends the page indexes of all row groups and the footer, length and magic included, to `out`, which will stand
@@ -138,7 +152,8 @@ impl Footer {
         let bytes: usize = row_groups.iter().map(|group| group.blobs.len()).sum();
         let columns: usize = row_groups.iter().map(|group| group.chunks.len()).sum();
         // A chunk's structure around its metadata: two heads, an end, and up to four numbers.
-        out.reserve_exact(bytes + columns * 32 + self.head.len() + self.tail.len() + 64);
+        let fixed = self.head.len() + self.pairs.len() + self.tail.len();
+        out.reserve_exact(bytes + columns * 32 + fixed + 64);
         // Index after index, so that a reader gets all of one kind in one read.
         let mut column_indexes = Vec::with_capacity(columns);
         let mut offset_indexes = Vec::with_capacity(columns);
@@ -195,6 +210,9 @@ impl Footer {
             }
             s.end();
         }
+        Struct::after(out, 4)
+            .list(5, Element::Struct, self.num_pairs)
+            .extend_from_slice(&self.pairs);
         out.extend_from_slice(&self.tail);
         let end = out.len();
         let len = u32::try_from(end - start).map_err(|_| {
@@ -236,27 +254,45 @@ fn put(out: &mut Vec<u8>, offset: u64, index: &[u8]) -> Option<(u64, u32)> {
     Some((at, index.len() as u32))
 }
 
-/// Splits a `FileMetaData` around its fields 3 and 4.
+/// Splits a `FileMetaData` around its fields 3 to 5.
 fn split(bytes: &[u8]) -> std::result::Result<Footer, ThriftError> {
     let mut reader = CompactReader::new(bytes);
+    let mut footer = Footer {
+        head: Vec::new(),
+        pairs: Vec::new(),
+        num_pairs: 0,
+        tail: Vec::new(),
+    };
     let mut last = 0;
-    let mut head = 0;
     loop {
         let before = reader.position();
-        let Some(field) = reader.field(last)? else {
-            return Err(ThriftError::Eof);
-        };
-        if field.id > 4 {
-            // Field 4 stands before this one as it did: the head of the field says how far.
-            return Ok(Footer {
-                head: bytes[..head].to_vec(),
-                tail: bytes[before..].to_vec(),
-            });
+        let field = reader.field(last)?;
+        match field {
+            Some(field) if field.id == 5 => {
+                footer.num_pairs = reader.list()?;
+                let start = reader.position();
+                for _ in 0..footer.num_pairs {
+                    reader.pass(FieldType::Struct)?;
+                }
+                footer.pairs = bytes[start..reader.position()].to_vec();
+            }
+            Some(field) if field.id < 5 => {
+                reader.pass(field.kind)?;
+                if field.id == 2 {
+                    footer.head = bytes[..reader.position()].to_vec();
+                }
+            }
+            // Its head is the distance from field 5, which is there: the Arrow schema is in it.
+            Some(field) if field.id == 6 && last == 5 => {
+                footer.tail = bytes[before..].to_vec();
+                return Ok(footer);
+            }
+            _ => {
+                return Err(ThriftError::Invalid(
+                    "no key-value metadata before the author",
+                ));
+            }
         }
-        reader.pass(field.kind)?;
-        if field.id == 2 {
-            head = reader.position();
-        }
-        last = field.id;
+        last = field.map_or(0, |field| field.id);
     }
 }

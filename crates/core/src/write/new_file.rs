@@ -23,7 +23,8 @@ impl NewFile {
     /// # Errors
     /// The folder does not exist or takes no file; the message names `path`.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
-        let path = path.into();
+        // Wherever the process is when the file is named.
+        let path = std::path::absolute(path.into()).map_err(ParquetError::from)?;
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
@@ -47,6 +48,11 @@ impl NewFile {
     /// # Errors
     /// The name cannot be taken over; the temporary file is removed.
     pub fn commit(self) -> Result<File> {
+        // Or a crash of the machine could leave the name on a file whose pages never reached the disk.
+        self.temporary
+            .as_file()
+            .sync_all()
+            .map_err(|error| failed("write", &self.path, &error))?;
         self.temporary
             .persist(&self.path)
             .map_err(|error| failed("name", &self.path, &error.error))

@@ -1,8 +1,12 @@
 //! A row group's input: ranges of rows of batches, borrowed where the caller has them anyway.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use arrow_array::{Array, RecordBatch};
 use arrow_data::ArrayData;
-use std::collections::HashSet;
+
+use crate::ledger::{Ledger, Purpose};
 
 /// Rows `offset..offset + rows` of a batch.
 #[derive(Clone, Copy)]
@@ -53,8 +57,10 @@ const ARC_BYTES: usize = 2 * size_of::<usize>();
 const BUFFER_BYTES: usize = ARC_BYTES + 5 * size_of::<usize>();
 
 /// Batches that wait for their row group to be complete.
-#[derive(Default)]
 pub(super) struct Held {
+    ledger: Arc<Ledger>,
+    /// What the ledger was told.
+    charged: u64,
     batches: Vec<RecordBatch>,
     rows: usize,
     /// Buffers of the held batches by address, so that one which several batches share counts once.
@@ -63,6 +69,24 @@ pub(super) struct Held {
 }
 
 impl Held {
+    pub(super) fn new(ledger: Arc<Ledger>) -> Self {
+        Self {
+            ledger,
+            charged: 0,
+            batches: Vec::new(),
+            rows: 0,
+            seen: HashSet::new(),
+            bytes: 0,
+        }
+    }
+
+    fn charge(&mut self) {
+        let bytes = self.bytes();
+        self.ledger.release(Purpose::Input, None, self.charged);
+        self.ledger.charge(Purpose::Input, None, bytes);
+        self.charged = bytes;
+    }
+
     pub(super) fn push(&mut self, batch: RecordBatch) {
         for column in batch.columns() {
             self.count(&column.to_data());
@@ -72,6 +96,7 @@ impl Held {
         }
         self.rows += batch.num_rows();
         self.batches.push(batch);
+        self.charge();
     }
 
     fn count(&mut self, data: &ArrayData) {
@@ -98,11 +123,22 @@ impl Held {
         self.rows
     }
 
-    /// Takes all batches, which are then nobody's but the caller's.
+    /// Takes all batches. They count as held until [`release`](Self::release).
     pub(super) fn take(&mut self) -> Vec<RecordBatch> {
         self.rows = 0;
         self.bytes = 0;
         self.seen = HashSet::new();
         std::mem::take(&mut self.batches)
+    }
+
+    /// What was taken is gone.
+    pub(super) fn release(&mut self) {
+        self.charge();
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.ledger.release(Purpose::Input, None, self.charged);
     }
 }

@@ -11,27 +11,33 @@ use parquet::arrow::arrow_writer::{
 };
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::SerializedFileWriter;
 
+use super::output::Latch;
 use super::table::Piece;
 use super::written::{Metadata, WrittenFile};
 
 /// A sink that can be taken back from the parquet crate's writers, which end a file or give the sink back, but not both.
-pub(super) struct Lent<W>(Arc<Mutex<W>>);
+pub(super) struct Lent<W>(Arc<Mutex<Latch<W>>>);
 
 impl<W> Lent<W> {
+    fn new(sink: W) -> Self {
+        Self(Arc::new(Mutex::new(Latch::new(sink))))
+    }
+
     fn share(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 
     fn take_back(self) -> Result<W> {
         Arc::into_inner(self.0)
-            .and_then(|sink| sink.into_inner().ok())
+            .and_then(|latch| Some(latch.into_inner().ok()?.sink))
             .ok_or_else(|| ParquetError::General("the sink is still written to".into()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, W> {
+    fn lock(&self) -> MutexGuard<'_, Latch<W>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -57,7 +63,7 @@ pub(super) fn arrow_writer<W: Write + Send>(
     if exact_store {
         options = options.with_page_store_factory(Arc::new(ExactStores));
     }
-    ArrowWriter::try_new_with_options(Lent(Arc::new(Mutex::new(sink))), schema, options)
+    ArrowWriter::try_new_with_options(Lent::new(sink), schema, options)
 }
 
 /// Closes an `ArrowWriter` and gives back what it wrote to.
@@ -101,7 +107,7 @@ impl<W: Write + Send> ColumnWise<W> {
         let mut of_file = properties.clone();
         add_encoded_arrow_schema_to_metadata(&schema, &mut of_file);
         let file = SerializedFileWriter::new(
-            Lent(Arc::new(Mutex::new(sink))),
+            Lent::new(sink),
             parquet_schema.root_schema_ptr(),
             Arc::new(of_file),
         )?;
@@ -151,6 +157,10 @@ impl<W: Write + Send> ColumnWise<W> {
 
     pub(super) fn bytes_written(&self) -> usize {
         self.file.bytes_written()
+    }
+
+    pub(super) fn append_key_value_metadata(&mut self, pair: KeyValue) {
+        self.file.append_key_value_metadata(pair);
     }
 
     pub(super) fn close(mut self) -> Result<(WrittenFile, W)> {

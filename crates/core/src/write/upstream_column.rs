@@ -80,10 +80,12 @@ impl<W: Write> Write for Passage<W> {
     }
 }
 
-/// What is written before the chunks, a piece at a time.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+/// What is written before the chunks, a piece at a time. Nobody reads it, so it takes no memory.
+static ZEROS: [u8; 1 << 24] = [0; 1 << 24];
 
 impl<W: Write + Send> UpstreamColumn<W> {
+    /// A writer of one row group, under properties that do not end it.
+    ///
     /// # Errors
     /// Those of the parquet crate's `ArrowWriter`.
     pub(super) fn new(
@@ -96,16 +98,8 @@ impl<W: Write + Send> UpstreamColumn<W> {
             output: Arc::clone(output),
             state: Arc::new(Mutex::new(State::Drop)),
         };
-        let properties = properties
-            .clone()
-            .into_builder()
-            .set_max_row_group_row_count(None)
-            .set_max_row_group_bytes(None)
-            .set_key_value_metadata(None)
-            .set_sorting_columns(None)
-            .build();
         let options = ArrowWriterOptions::new()
-            .with_properties(properties)
+            .with_properties(properties.clone())
             .with_skip_arrow_metadata(true);
         let writer =
             ArrowWriter::try_new_with_options(passage.clone(), Arc::clone(&schema), options)?;

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{RecordBatch, RecordBatchWriter};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
 use super::file::FileWriter;
@@ -41,6 +42,8 @@ use crate::strategy::{Order, WriteStrategy};
 /// ```
 pub struct Writer<W: Write + Send> {
     engine: Engine<W>,
+    /// Whether something is being written: found set only after a panic.
+    busy: bool,
     schema: SchemaRef,
     /// What the file is written with; it goes to what writes, when that is made.
     properties: WriterProperties,
@@ -102,16 +105,22 @@ impl<W: Write + Send> Writer<W> {
         properties: Option<WriterProperties>,
     ) -> Result<Self> {
         let properties = properties.unwrap_or_default();
+        let leaves = schema
+            .fields()
+            .iter()
+            .map(|field| leaves(field.data_type()));
+        let ledger = Arc::new(Ledger::new(leaves.sum()));
         Ok(Self {
             engine: Engine::New(sink),
-            ledger: Arc::new(Ledger::new(schema.fields().len())),
+            busy: false,
+            held: Held::new(Arc::clone(&ledger)),
+            ledger,
             schema,
             max_rows: properties.max_row_group_row_count().unwrap_or(usize::MAX),
             max_bytes: properties.max_row_group_bytes().map(|bytes| bytes as u64),
             properties,
             strategy: WriteStrategy::default(),
             spill_folder: std::env::temp_dir(),
-            held: Held::default(),
             commit: None,
         })
     }
@@ -133,7 +142,7 @@ impl<W: Write + Send> Writer<W> {
         Ok(self)
     }
 
-    /// Sets where `sink=spill` makes its temporary file; by default beside the file of
+    /// Sets where `sink=spill` makes its temporary file, before the first batch; by default beside the file of
     /// [`create`](Writer::create), else the system's folder for temporary files.
     pub fn with_spill_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.spill_folder = folder.into();
@@ -186,26 +195,57 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// As [`write`](Self::write), or the file cannot be given its name.
     pub fn close(mut self) -> Result<WrittenFile> {
-        self.guarded(|writer| {
-            writer.flush_row_group()?;
-            writer.begin()
-        })?;
-        let (written, sink) = match self.engine {
-            Engine::Upstream(writer) => upstream::close(*writer)?,
-            Engine::ColumnWise(writer) => writer.close()?,
-            Engine::Owned(writer) => writer.close()?,
-            Engine::New(_) => return Err(general("the writer did not begin")),
-            Engine::Poisoned(why) => return Err(poisoned(&why)),
-        };
-        if let Some(commit) = self.commit {
+        let commit = self.commit.take();
+        let (written, sink) = self.finish()?;
+        if let Some(commit) = commit {
             commit(sink)?;
         }
         Ok(written)
     }
 
+    /// Ends the file and gives back what it was written to; with [`create`](Writer::create), that is the file under
+    /// its temporary name.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn into_inner(self) -> Result<W> {
+        Ok(self.finish()?.1)
+    }
+
+    fn finish(mut self) -> Result<(WrittenFile, W)> {
+        self.guarded(|writer| {
+            writer.flush_row_group()?;
+            writer.begin()
+        })?;
+        match self.engine {
+            Engine::Upstream(writer) => upstream::close(*writer),
+            Engine::ColumnWise(writer) => writer.close(),
+            Engine::Owned(writer) => writer.close(),
+            Engine::New(_) => Err(general("the writer did not begin")),
+            Engine::Poisoned(why) => Err(poisoned(&why)),
+        }
+    }
+
+    /// Adds key-value metadata to the file's.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn append_key_value_metadata(&mut self, pair: KeyValue) -> Result<()> {
+        self.guarded(|writer| {
+            writer.begin()?;
+            match &mut writer.engine {
+                Engine::Upstream(writer) => writer.append_key_value_metadata(pair),
+                Engine::ColumnWise(writer) => writer.append_key_value_metadata(pair),
+                Engine::Owned(writer) => writer.append_key_value_metadata(pair),
+                Engine::New(_) | Engine::Poisoned(_) => {}
+            }
+            Ok(())
+        })
+    }
+
     /// Bytes that the writer holds in Rust's heap: encoder buffers, pages, batches that wait, metadata. What a
-    /// control holds is what the parquet crate says of itself. Not in it: zstd's contexts, which live in C's heap and
-    /// are in the [`ledger`](Self::ledger) as [`Purpose::Codec`].
+    /// control holds, and what a nested column does, is what the parquet crate says of itself. Not in it: zstd's contexts, which
+    /// live in C's heap and are in the [`ledger`](Self::ledger) as [`Purpose::Codec`].
     pub fn memory_size(&self) -> usize {
         let held = usize::try_from(self.held.bytes()).unwrap_or(usize::MAX);
         match &self.engine {
@@ -228,12 +268,15 @@ impl<W: Write + Send> Writer<W> {
         }
     }
 
-    /// What the row group that has begun will take in the file at most, in bytes, as far as it is encoded.
+    /// What the row group that has begun will take in the file at most, in bytes; batches that wait count as they are
+    /// in memory.
     pub fn in_progress_size(&self) -> usize {
         match &self.engine {
             Engine::Upstream(writer) => writer.in_progress_size(),
-            Engine::Owned(writer) => usize::try_from(writer.open_size()).unwrap_or(usize::MAX),
-            _ => 0,
+            Engine::Owned(writer) => {
+                usize::try_from(writer.open_size() + self.held.bytes()).unwrap_or(usize::MAX)
+            }
+            _ => usize::try_from(self.held.bytes()).unwrap_or(usize::MAX),
         }
     }
 
@@ -262,14 +305,20 @@ impl<W: Write + Send> Writer<W> {
         if let Engine::Poisoned(why) = &self.engine {
             return Err(poisoned(why));
         }
+        if self.busy {
+            return Err(poisoned("it panicked"));
+        }
+        self.busy = true;
         let result = work(self);
+        self.busy = false;
         if let Err(error) = &result {
             let poisoned = Engine::Poisoned(error.to_string());
             match std::mem::replace(&mut self.engine, poisoned) {
                 Engine::Owned(writer) => writer.abandon(),
                 failed => drop(failed),
             }
-            self.release_held();
+            drop(self.held.take());
+            self.held.release();
         }
         result
     }
@@ -288,10 +337,7 @@ impl<W: Write + Send> Writer<W> {
         {
             return write_interleaved(writer, batch, self.max_rows, self.max_bytes);
         }
-        let before = self.held.bytes();
         self.held.push(batch.clone());
-        self.ledger
-            .charge(Purpose::Input, None, self.held.bytes() - before);
         if self.held.rows() >= self.max_rows {
             self.write_held(false)?;
         }
@@ -305,6 +351,16 @@ impl<W: Write + Send> Writer<W> {
                 "a batch of {} columns for a file of {expected}",
                 batch.num_columns()
             )));
+        }
+        for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
+            if !fits(field.data_type(), array.data_type()) {
+                return Err(general(format!(
+                    "column {}: an array of {} does not go into a column of {}",
+                    field.name(),
+                    array.data_type(),
+                    field.data_type()
+                )));
+            }
         }
         Ok(())
     }
@@ -360,7 +416,6 @@ impl<W: Write + Send> Writer<W> {
         if self.held.rows() == 0 {
             return Ok(());
         }
-        let bytes = self.held.bytes();
         let batches = self.held.take();
         let limit = self.max_rows;
         let mut rest = Vec::new();
@@ -373,18 +428,11 @@ impl<W: Write + Send> Writer<W> {
             Ok(())
         });
         drop(batches);
-        self.ledger.release(Purpose::Input, None, bytes);
+        self.held.release();
         for batch in rest {
             self.held.push(batch);
         }
-        self.ledger.charge(Purpose::Input, None, self.held.bytes());
         result
-    }
-
-    fn release_held(&mut self) {
-        let bytes = self.held.bytes();
-        self.held.take();
-        self.ledger.release(Purpose::Input, None, bytes);
     }
 
     /// Writes one row group, column by column.
@@ -395,6 +443,51 @@ impl<W: Write + Send> Writer<W> {
             Engine::Owned(writer) => writer.write_row_group(pieces),
             _ => Err(general("the strategy does not write column by column")),
         }
+    }
+}
+
+/// Whether an array of type `array` can be written to a column of type `column`: what is the same values in another form
+/// can, as with `ArrowWriter`.
+fn fits(column: &DataType, array: &DataType) -> bool {
+    use DataType::{
+        Binary, BinaryView, Dictionary, LargeBinary, LargeUtf8, RunEndEncoded, Utf8, Utf8View,
+    };
+    match (column, array) {
+        (a, b) if a == b => true,
+        (Dictionary(_, value), other) | (other, Dictionary(_, value)) => fits(value, other),
+        (RunEndEncoded(_, value), other) | (other, RunEndEncoded(_, value)) => {
+            fits(value.data_type(), other)
+        }
+        (Utf8 | LargeUtf8 | Utf8View, Utf8 | LargeUtf8 | Utf8View)
+        | (Binary | LargeBinary | BinaryView, Binary | LargeBinary | BinaryView) => true,
+        // Names and nullability within are the business of who writes nested columns.
+        (a, b) => a.is_nested() && b.is_nested() && a.equals_datatype(b),
+    }
+}
+
+/// Leaf columns that a field of an Arrow type has in Parquet.
+fn leaves(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => leaves(item.data_type()),
+        DataType::Dictionary(_, value) => leaves(value),
+        _ => 1,
+    }
+}
+
+impl<W: Write + Send> RecordBatchWriter for Writer<W> {
+    fn write(&mut self, batch: &RecordBatch) -> std::result::Result<(), ArrowError> {
+        Self::write(self, batch).map_err(ArrowError::from)
+    }
+
+    fn close(self) -> std::result::Result<(), ArrowError> {
+        Self::close(self).map(drop).map_err(ArrowError::from)
     }
 }
 

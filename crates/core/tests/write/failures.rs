@@ -296,3 +296,120 @@ fn an_empty_file_is_whole() {
         }
     }
 }
+
+/// Fails once and then takes everything again, as a disk does that was full for a while.
+struct FailsOnce {
+    taken: Arc<std::sync::Mutex<Vec<u8>>>,
+    fails_at: usize,
+    failed: bool,
+}
+
+impl Write for FailsOnce {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut taken = self.taken.lock().unwrap();
+        if !self.failed && taken.len() + bytes.len() > self.fails_at {
+            self.failed = true;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        taken.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_sink_that_fails_for_a_while_gets_no_footer() {
+    let batches = [batch(300, Nulls::Some, 100, 1)];
+    let whole = crate::support::write(&batches, &WriterProperties::default(), "grow").len();
+    for strategy in all_strategies() {
+        for fails_at in [0, 100, whole / 2, whole - 5000, whole - 100] {
+            let taken = Arc::default();
+            let sink = FailsOnce {
+                taken: Arc::clone(&taken),
+                fails_at,
+                failed: false,
+            };
+            let mut writer = Writer::try_new(sink, batches[0].schema(), None)
+                .unwrap()
+                .with_strategy(strategy.parse().unwrap())
+                .unwrap();
+            let written = writer.write(&batches[0]);
+            let closed = writer.close();
+            if written.is_ok() && closed.is_ok() {
+                // Its file is shorter than the other one.
+                continue;
+            }
+            let file = Bytes::from(taken.lock().unwrap().clone());
+            assert!(
+                ParquetRecordBatchReaderBuilder::try_new(file).is_err(),
+                "{strategy} {fails_at}"
+            );
+        }
+    }
+}
+
+/// As many columns, of types that are stored alike but mean something else.
+#[test]
+fn a_type_that_only_looks_alike_is_refused() {
+    use arrow_array::{Decimal64Array, Decimal128Array, TimestampNanosecondArray, UInt32Array};
+    use arrow_schema::TimeUnit;
+    let cases: [(DataType, ArrayRef); 5] = [
+        (
+            DataType::Timestamp(TimeUnit::Microsecond, None),
+            Arc::new(TimestampNanosecondArray::from(vec![1])),
+        ),
+        (DataType::Int32, Arc::new(UInt32Array::from(vec![1]))),
+        (DataType::Int64, Arc::new(Int32Array::from(vec![1]))),
+        (
+            DataType::Decimal128(38, 2),
+            Arc::new(
+                Decimal64Array::from(vec![1])
+                    .with_precision_and_scale(10, 2)
+                    .unwrap(),
+            ),
+        ),
+        (
+            DataType::Decimal128(10, 2),
+            Arc::new(
+                Decimal128Array::from(vec![1])
+                    .with_precision_and_scale(10, 4)
+                    .unwrap(),
+            ),
+        ),
+    ];
+    for (column, array) in cases {
+        for strategy in all_strategies() {
+            let schema = Schema::new(vec![Field::new("the column", column.clone(), true)]);
+            let mut writer = Writer::try_new(io::sink(), Arc::new(schema), None)
+                .unwrap()
+                .with_strategy(strategy.parse().unwrap())
+                .unwrap();
+            let text = writer
+                .write(&one(Arc::clone(&array), true))
+                .unwrap_err()
+                .to_string();
+            assert!(text.contains("the column"), "{strategy}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_a_file_is_refused() {
+    let width_0 = Schema::new(vec![Field::new(
+        "empty",
+        DataType::FixedSizeBinary(0),
+        true,
+    )]);
+    for schema in [Schema::empty(), width_0] {
+        for strategy in STRATEGIES {
+            let writer = Writer::try_new(io::sink(), Arc::new(schema.clone()), None)
+                .unwrap()
+                .with_strategy(strategy.parse().unwrap())
+                .unwrap();
+            assert!(writer.close().is_err(), "{strategy}");
+        }
+    }
+}

@@ -148,6 +148,11 @@ fn bloom_filters_find_what_was_written() {
                 }
                 assert!(!filter.check(&"not in there"));
             }
+            let chunk = metadata
+                .row_group(0)
+                .column(schema.index_of("bool").unwrap());
+            let filter = Sbbf::read_from_column_chunk(chunk, &file).unwrap().unwrap();
+            assert!(filter.check(&true) && filter.check(&false));
         }
     }
 }

@@ -152,3 +152,92 @@ fn small_pages_and_row_groups_come_back() {
         }
     }
 }
+
+/// Arrays that begin in the middle of their buffers, and whose validity begins in the middle of a byte.
+#[test]
+fn slices_come_back() {
+    for nulls in NULLS {
+        let whole = batch(500, nulls, 300, 9);
+        let slices: Vec<_> = [(3, 101), (104, 1), (105, 0), (7, 393)]
+            .into_iter()
+            .map(|(offset, rows)| whole.slice(offset, rows))
+            .collect();
+        for dictionary in [true, false] {
+            let properties = WriterProperties::builder()
+                .set_dictionary_enabled(dictionary)
+                .set_data_page_row_count_limit(37)
+                .set_max_row_group_row_count(Some(111))
+                .build();
+            for strategy in STRATEGIES {
+                let file = write(&slices, &properties, strategy);
+                assert_same(
+                    &slices,
+                    &read(&file, true),
+                    &format!("{nulls:?} {dictionary} {strategy}"),
+                );
+            }
+        }
+    }
+}
+
+/// A dictionary may hold nulls in its values as well as in its keys.
+#[test]
+fn nulls_in_dictionary_values_come_back() {
+    use arrow_array::types::Int8Type;
+    use arrow_array::{ArrayRef, DictionaryArray, Int8Array, RecordBatch, StringArray};
+    use std::sync::Arc;
+    let keys = Int8Array::from(vec![Some(0), Some(1), None, Some(2), Some(1)]);
+    let values: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("c")]));
+    let column: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::new(keys, values));
+    let batch = RecordBatch::try_from_iter_with_nullable([("c", column, true)]).unwrap();
+    let plain: ArrayRef = Arc::new(StringArray::from(vec![
+        Some("a"),
+        None,
+        None,
+        Some("c"),
+        None,
+    ]));
+    for strategy in STRATEGIES {
+        let file = write(
+            std::slice::from_ref(&batch),
+            &WriterProperties::default(),
+            strategy,
+        );
+        let read = read(&file, true);
+        let back = read[0].column(0);
+        let back = arrow_array::cast::AsArray::as_any_dictionary(back.as_ref());
+        let back = arrow_select::take::take(back.values(), back.keys(), None).unwrap();
+        assert_eq!(&back, &plain, "{strategy}");
+    }
+}
+
+#[test]
+fn key_value_metadata_can_be_added() {
+    use alloquet_core::Writer;
+    use parquet::file::metadata::KeyValue;
+    let batch = batch(10, Nulls::None, 5, 1);
+    for strategy in STRATEGIES
+        .into_iter()
+        .chain(["upstream", "upstream-column-wise"])
+    {
+        let first = KeyValue::new("first".to_owned(), "1".to_owned());
+        let second = KeyValue::new("second".to_owned(), None);
+        let properties = WriterProperties::builder()
+            .set_key_value_metadata(Some(vec![first.clone()]))
+            .build();
+        let mut writer = Writer::try_new(Vec::new(), batch.schema(), Some(properties))
+            .unwrap()
+            .with_strategy(strategy.parse().unwrap())
+            .unwrap();
+        writer.write(&batch).unwrap();
+        writer.append_key_value_metadata(second.clone()).unwrap();
+        let file = writer.into_inner().unwrap().into();
+        let metadata = crate::support::metadata(&file);
+        let pairs = metadata.file_metadata().key_value_metadata().unwrap();
+        assert!(
+            pairs.contains(&first) && pairs.contains(&second),
+            "{strategy}: {pairs:?}"
+        );
+        assert_eq!(pairs.len(), 3, "{strategy}");
+    }
+}

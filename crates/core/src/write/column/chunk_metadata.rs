@@ -289,7 +289,10 @@ impl ChunkMetadata {
     pub(crate) fn write_column_index(&self, out: &mut Vec<u8>, plan: &ColumnPlan) {
         let index = &self.index;
         let pages = index.null_pages.len();
-        if plan.statistics != EnabledStatistics::Page || index.invalid {
+        let len = index.mins.len() + index.maxs.len();
+        // Its length is written in 31 bits; a chunk may go without one.
+        let too_long = len > i32::MAX as usize / 2;
+        if plan.statistics != EnabledStatistics::Page || index.invalid || too_long {
             return;
         }
         let mut s = Struct::new(out);

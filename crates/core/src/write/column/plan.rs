@@ -162,6 +162,12 @@ pub(crate) fn plan_column(
         }
         Type::INT96 => return Ok(None),
     };
+    if physical == Physical::Fixed(0) {
+        return Err(ParquetError::General(format!(
+            "column {}: values of no bytes (FixedSizeBinary(0)) cannot be written",
+            path.string()
+        )));
+    }
     let encoding = properties
         .encoding(path)
         .unwrap_or_else(|| default_encoding(physical, properties.writer_version()));
@@ -170,7 +176,6 @@ pub(crate) fn plan_column(
         logical,
         Some(LogicalType::Geometry(_) | LogicalType::Geography(_) | LogicalType::Variant(_))
     ) || encoding == Encoding::ALP
-        || physical == Physical::Fixed(0)
         || properties
             .delta_binary_packed_encoder_options(path)
             .is_some()
@@ -207,8 +212,12 @@ pub(crate) fn plan_column(
         encoding,
         dictionary: properties.dictionary_enabled(path) && physical != Physical::Bool,
         dictionary_limit: properties.column_dictionary_page_size_limit(path),
-        page_bytes: properties.column_data_page_size_limit(path),
-        page_rows: properties.column_data_page_row_count_limit(path).max(1),
+        page_bytes: properties
+            .column_data_page_size_limit(path)
+            .min(MAX_PAGE_BYTES),
+        page_rows: properties
+            .column_data_page_row_count_limit(path)
+            .clamp(1, i32::MAX as usize),
         statistics: properties.statistics_enabled(path),
         header_statistics: properties.write_page_header_statistics(path),
         bloom: properties
@@ -217,6 +226,9 @@ pub(crate) fn plan_column(
         compression_threshold: properties.column_data_page_v2_compression_ratio_threshold(path),
     }))
 }
+
+/// A page's sizes are written in 31 bits, and compression can make some bytes of what does not compress.
+const MAX_PAGE_BYTES: usize = (1 << 30) + (1 << 29);
 
 /// The encoding of a column that names none, as in the parquet crate.
 fn default_encoding(physical: Physical, version: WriterVersion) -> Encoding {

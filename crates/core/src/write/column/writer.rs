@@ -230,22 +230,23 @@ impl ColumnWriter {
         rows: Range<usize>,
         context: &mut Context<'_>,
     ) -> Result<usize> {
-        let mut rows = rows;
+        let whole = rows;
+        let mut rows = whole.clone();
         let mut valid = count_valid(source, nulls, &rows);
-        loop {
-            if self.fits(source, &rows, valid) {
+        while !self.fits(source, &rows, valid) {
+            // Bounds are of the worst case, so fewer rows may fit. The last few of a page are not worth the search, but where a page
+            // is beyond its limit already, for what values have in common.
+            let few = rows.len() * SEARCH <= whole.len() && self.page.exempt == 0;
+            if self.page.rows > 0 && (rows.len() == 1 || few) {
+                self.end_page(context)?;
+                rows = whole.clone();
+            } else if rows.len() > 1 {
+                rows.end = rows.start + rows.len() / 2;
+            } else {
+                // One value that is larger than a page has a page to itself.
                 break;
             }
-            if rows.len() > 1 {
-                rows.end = rows.start + rows.len() / 2;
-                valid = count_valid(source, nulls, &rows);
-                continue;
-            }
-            // One value that is larger than a page gets a page to itself.
-            if self.page.rows > 0 {
-                self.end_page(context)?;
-            }
-            break;
+            valid = count_valid(source, nulls, &rows);
         }
         let first = self.page.rows == 0 && valid == 1;
         let taken = self.put_values(source, nulls, rows.clone(), valid, context);
@@ -338,7 +339,8 @@ impl ColumnWriter {
                 if let Some(direct) = &mut self.direct {
                     direct.put_bits(values, rows.clone(), nulls);
                 }
-                if self.plan.statistics != EnabledStatistics::None && valid > 0 {
+                let counted = self.plan.statistics != EnabledStatistics::None;
+                if (counted || self.bloom.is_some()) && valid > 0 {
                     let trues = match nulls {
                         None => values.slice(rows.start, rows.len()).count_set_bits(),
                         Some(nulls) => valid_runs(nulls, rows.clone())
@@ -349,11 +351,20 @@ impl ColumnWriter {
                             })
                             .sum(),
                     };
+                    if let Some(bloom) = &mut self.bloom {
+                        for (value, count) in [(true, trues), (false, valid - trues)] {
+                            if count > 0 {
+                                bloom.insert(&value);
+                            }
+                        }
+                    }
                     let extremes = Extremes {
                         min: Value::Bool(trues == valid),
                         max: Value::Bool(trues > 0),
                     };
-                    Extremes::merge(&mut self.page.extremes, extremes, self.plan.order);
+                    if counted {
+                        Extremes::merge(&mut self.page.extremes, extremes, self.plan.order);
+                    }
                 }
                 valid
             }
@@ -851,6 +862,9 @@ impl ColumnWriter {
         }
     }
 }
+
+/// A page ends rather than that less than one part in so many of the rows at hand is put into it.
+const SEARCH: usize = 8;
 
 /// A page's header without statistics takes about as many bytes.
 const HEADER_BYTES: usize = 40;

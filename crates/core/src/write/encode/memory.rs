@@ -23,7 +23,22 @@ const LARGEST_MULTIPLE: usize = 4;
 pub(crate) struct Growth {
     encode: Encode,
     /// Idle buffers by capacity, smallest first; stays empty unless `encode` is [`Encode::Pooled`].
-    idle: Arc<Mutex<Vec<Vec<u8>>>>,
+    idle: Arc<Mutex<Idle>>,
+}
+
+/// Idle buffers, and how many bytes they are.
+#[derive(Default)]
+struct Idle {
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Idle {
+    fn remove(&mut self, at: usize) -> Vec<u8> {
+        let buffer = self.buffers.remove(at);
+        self.bytes -= buffer.capacity();
+        buffer
+    }
 }
 
 impl Growth {
@@ -69,11 +84,10 @@ impl Growth {
     /// Bytes of the pool in the heap: what lies idle, and the list of it.
     pub(crate) fn heap_bytes(&self) -> usize {
         let idle = self.idle();
-        let list = idle.capacity() * size_of::<Vec<u8>>();
-        idle.iter().map(Vec::capacity).sum::<usize>() + list
+        idle.bytes + idle.buffers.capacity() * size_of::<Vec<u8>>()
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+    fn idle(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,17 +98,17 @@ impl Growth {
     fn reserve_pooled(&self, buffer: &mut Vec<u8>, additional: usize) {
         let needed = buffer.len().saturating_add(additional);
         let mut idle = self.idle();
-        let at = idle.partition_point(|one| one.capacity() < needed);
-        if idle.get(at).is_some_and(|one| fits(one, needed)) {
+        let at = idle.buffers.partition_point(|one| one.capacity() < needed);
+        if idle.buffers.get(at).is_some_and(|one| fits(one, needed)) {
             let mut larger = idle.remove(at);
             larger.extend_from_slice(buffer);
             give(&mut idle, mem::replace(buffer, larger));
             return;
         }
-        if buffer.capacity() == 0 && !idle.is_empty() {
+        if buffer.capacity() == 0 && !idle.buffers.is_empty() {
             // Freed before its successor is allocated, so that the two do not stand side by side. It is
             // not grown: that would copy what nobody reads.
-            let replaced = at.min(idle.len() - 1);
+            let replaced = at.min(idle.buffers.len() - 1);
             drop(idle.remove(replaced));
         }
         drop(idle);
@@ -109,13 +123,16 @@ fn fits(one: &Vec<u8>, needed: usize) -> bool {
 }
 
 /// Puts an emptied `buffer` among the `idle` ones.
-fn give(idle: &mut Vec<Vec<u8>>, mut buffer: Vec<u8>) {
+fn give(idle: &mut Idle, mut buffer: Vec<u8>) {
     if buffer.capacity() == 0 {
         return;
     }
     buffer.clear();
-    let at = idle.partition_point(|one| one.capacity() < buffer.capacity());
-    idle.insert(at, buffer);
+    idle.bytes += buffer.capacity();
+    let at = idle
+        .buffers
+        .partition_point(|one| one.capacity() < buffer.capacity());
+    idle.buffers.insert(at, buffer);
 }
 
 #[cfg(test)]
@@ -135,7 +152,7 @@ mod tests {
 
     /// Bytes of the buffers that lie idle.
     fn idle(growth: &Growth) -> usize {
-        growth.idle().iter().map(Vec::capacity).sum()
+        growth.idle().bytes
     }
 
     #[test]
@@ -219,7 +236,7 @@ mod tests {
         let growth = Growth::new(Encode::Pooled);
         assert_eq!(growth.heap_bytes(), 0);
         growth.page_done(&mut Vec::with_capacity(1000));
-        let list = growth.idle().capacity() * size_of::<Vec<u8>>();
+        let list = growth.idle().buffers.capacity() * size_of::<Vec<u8>>();
         assert_eq!(growth.heap_bytes(), 1000 + list);
     }
 
@@ -247,7 +264,7 @@ mod tests {
                     lens[column] = 0;
                 }
                 let out = columns.iter().filter(|buffer| buffer.capacity() > 0).count();
-                prop_assert!(out + growth.idle().len() <= most_out);
+                prop_assert!(out + growth.idle().buffers.len() <= most_out);
             }
         }
     }

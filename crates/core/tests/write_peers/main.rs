@@ -1,0 +1,114 @@
+//! Files that the writer wrote, read by pyarrow and by DuckDB: both must find in them what they find
+//! in files that the parquet crate wrote of the same batches. Where the two cannot be had the test
+//! says so and passes; in CI it fails.
+
+mod cases;
+mod nested;
+#[path = "../python/mod.rs"]
+mod python;
+#[path = "../write/support.rs"]
+#[expect(dead_code, reason = "other tests need more of it")]
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use alloquet_core::{WriteStrategy, Writer};
+use arrow_array::RecordBatch;
+use parquet::file::properties::WriterProperties;
+use serde_json::Value;
+
+use crate::cases::{Layout, Statistics, cases};
+use crate::python::run_script;
+use crate::support::write_upstream;
+
+/// Writes a file as a program does that does not want half of one.
+fn write(path: &Path, batches: &[RecordBatch], properties: WriterProperties, strategy: &str) {
+    let strategy: WriteStrategy = strategy.parse().unwrap();
+    let mut writer = Writer::create(path, batches[0].schema(), Some(properties))
+        .unwrap()
+        .with_strategy(strategy)
+        .unwrap();
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
+    writer.close().unwrap();
+}
+
+/// A count that `peers_read.py` says of a file.
+fn count(file: &Value, name: &str) -> u64 {
+    file[name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("peers_read.py says no {name} in {file}"))
+}
+
+#[test]
+fn pyarrow_and_duckdb_read_what_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder_path = folder.keep();
+    eprintln!("KEPT {}", folder_path.display());
+    struct K(std::path::PathBuf);
+    impl K {
+        fn path(&self) -> &Path {
+            &self.0
+        }
+    }
+    let folder = K(folder_path);
+    let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
+    fs::create_dir(&ours).unwrap();
+    fs::create_dir(&theirs).unwrap();
+    let cases = cases();
+    for case in &cases {
+        let file = format!("{}.parquet", case.name());
+        let batches = case.batches();
+        let properties = case.properties(&batches[0].schema());
+        let expected = write_upstream(&batches, &properties);
+        fs::write(theirs.join(&file), expected).unwrap();
+        write(&ours.join(&file), &batches, properties, case.strategy);
+    }
+    let Some(said) = run_script("peers_read.py", &[ours.as_os_str(), theirs.as_os_str()]) else {
+        return;
+    };
+
+    let files: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (total, files) = files.split_last().unwrap();
+    println!("{total}");
+    assert_eq!(files.len(), cases.len());
+    assert!(files.len() >= 75, "{} files", files.len());
+    for (case, file) in cases.iter().zip(files) {
+        let name = case.name();
+        assert_eq!(file["file"], name);
+        let batches = case.batches();
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        let columns = batches[0].num_columns() as u64;
+        let read = |peer: &str| {
+            let peer = &file[peer];
+            assert_eq!(count(peer, "rows"), rows as u64, "{name}");
+            let skipped = peer["skipped"].as_object().unwrap().len() as u64;
+            assert_eq!(count(peer, "columns") + skipped, columns, "{name}");
+            assert!(count(peer, "columns") >= 44, "{name}: {peer}");
+            peer
+        };
+        let (pyarrow, duckdb) = (read("pyarrow"), read("duckdb"));
+        assert_eq!(
+            count(pyarrow, "row_groups"),
+            case.row_groups() as u64,
+            "{name}"
+        );
+        let without = case.statistics == Statistics::None;
+        let statistics = count(pyarrow, "statistics");
+        assert_eq!(statistics == 0, without, "{name}: {statistics} statistics");
+        assert!(without || statistics >= 45, "{name}: {statistics}");
+        assert!(count(duckdb, "filters") >= 16, "{name}: {duckdb}");
+        let probes = count(duckdb, "bloom_probes");
+        assert_eq!(probes == 0, !case.bloom, "{name}: {probes}");
+        let blooms = count(duckdb, "bloom_filters");
+        assert_eq!(blooms >= 50, case.bloom, "{name}: {blooms} bloom filters");
+        if case.layout == Layout::Groups && !without {
+            assert!(count(pyarrow, "filtered_rows") > 0, "{name}");
+        }
+    }
+}
