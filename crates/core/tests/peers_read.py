@@ -176,7 +176,7 @@ def with_pyarrow(ours: Path, theirs: Path) -> tuple[dict, pa.Table]:
             expected = statistics(y)
             what = f"row group {group}: {y.path_in_schema}: statistics"
             same(what, statistics(x), expected)
-            compared += expected is not None and expected["has_min_max"]
+            compared += expected is not None
     said = {
         "rows": tables[0].num_rows,
         "row_groups": a.num_row_groups,
@@ -353,7 +353,7 @@ def with_duckdb(db, ours: Path, theirs: Path, table: pa.Table, names: list[str])
 
 def main(ours: Path, theirs: Path) -> int:
     db = duckdb.connect()
-    db.execute("SET threads = 1; SET TimeZone = 'UTC'")
+    db.execute("SET threads = 1; SET TimeZone = 'UTC'; SET parquet_metadata_cache = true")
     names = sorted(path.name for path in ours.iterdir())
     same("files", names, sorted(path.name for path in theirs.iterdir()))
     failures, reasons = 0, set()

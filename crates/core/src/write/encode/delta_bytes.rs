@@ -95,19 +95,28 @@ impl DeltaByteArray {
 /// Bytes that `a` and `b` start with alike.
 #[inline]
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    const BLOCK: usize = 32;
     const WORD: usize = size_of::<u64>();
     let len = a.len().min(b.len());
     let (a, b) = (&a[..len], &b[..len]);
+    // Long prefixes block by block, which are compared in vector registers; the block that differs word by word.
+    let blocks = a.as_chunks::<BLOCK>().0.iter();
+    let alike = blocks
+        .zip(b.as_chunks::<BLOCK>().0)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let at = alike * BLOCK;
+    let (a, b) = (&a[at..], &b[at..]);
     let (a_words, a_rest) = a.as_chunks::<WORD>();
     let (b_words, b_rest) = b.as_chunks::<WORD>();
     for (i, (a, b)) in a_words.iter().zip(b_words).enumerate() {
         let different = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
         if different != 0 {
-            return i * WORD + different.trailing_zeros() as usize / 8;
+            return at + i * WORD + different.trailing_zeros() as usize / 8;
         }
     }
     let rest = a_rest.iter().zip(b_rest).take_while(|(a, b)| a == b);
-    len - len % WORD + rest.count()
+    at + a_words.len() * WORD + rest.count()
 }
 
 #[cfg(test)]
