@@ -5,6 +5,7 @@
 #   scripts/run-matrix.sh --file FILE [OPTIONS]          which allocator and strategy for my file?
 #
 #   --file FILE         measure reading this Parquet file
+#   --write             with --file: measure writing its contents anew
 #   --key-file FILE     its keys, if it is encrypted (TOML: footer_key, [column_keys], aad_prefix)
 #   --allocators LIST   comma-separated; default: system,mimalloc,jemalloc,snmalloc
 #   --profile NAME      Cargo profile of the builds; default: release
@@ -13,7 +14,7 @@
 #
 # A matrix with the strategy upstream-eager, such as gh-11149, gets binaries that have it.
 #
-# All other options go to `alloquet run` or `alloquet read`, such as --reps, --seed, --strategy,
+# All other options go to `alloquet run`, `read` or `write`, such as --reps, --seed, --strategy,
 # --dataset, --format: `target/matrix/release/alloquet-system run --help` lists them.
 set -euo pipefail
 caller=$PWD
@@ -29,10 +30,12 @@ profile=release
 results=results/local
 matrix=
 file=
+command=read
 pass=()
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
+    --write) command=write; shift ;;
     --file | --key-file | --allocators | --profile | --results)
       [ $# -ge 2 ] || fail "$1 needs a value"
       case $1 in
@@ -51,6 +54,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ -z "$file" ] || [ -z "$matrix" ] || fail "name a matrix or a --file, not both"
+[ -n "$file" ] || [ "$command" = read ] || fail "--write writes the contents of a --file: name one"
 [ -z "$file" ] || [ -r "$file" ] || fail "cannot read $file"
 
 # The older parquet crate is in a build only where it is asked for.
@@ -84,6 +88,6 @@ done
 [ -n "$first" ] || fail "--allocators names none"
 
 if [ -n "$file" ]; then
-  exec "$first" read "$file" --results "$results" "${with[@]}" "${pass[@]}"
+  exec "$first" "$command" "$file" --results "$results" "${with[@]}" "${pass[@]}"
 fi
 exec "$first" run "${matrix:-quick}" --results "$results" "${with[@]}" "${pass[@]}"
