@@ -1,4 +1,6 @@
-//! Reads Parquet files with the ownership of page buffers as a parameter.
+//! Reads and writes Parquet files with the ownership of buffers as a parameter.
+//!
+//! # Reading
 //!
 //! A page goes fetch → decrypt → decompress → decode. A [`ReadStrategy`] names who owns the buffer
 //! of each step: nobody (allocated for one page and freed), the column, or the whole reader.
@@ -22,6 +24,37 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Writing
+//!
+//! A value goes encoder → page → file. A [`WriteStrategy`] names when encoder buffers are born and how they grow, in which
+//! order the columns of a row group are encoded, and where finished pages wait. [`Writer`] has the shape of the parquet
+//! crate's `ArrowWriter` and takes its `WriterProperties`; its files say the same of themselves.
+//!
+//! ```no_run
+//! use alloquet_core::{WriteStrategy, Writer};
+//! # use arrow_array::RecordBatch;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let batches: Vec<RecordBatch> = Vec::new();
+//! // The file has its name only once it is whole.
+//! let mut writer = Writer::create("data.parquet", batches[0].schema(), None)?
+//!     .with_strategy("bounded".parse::<WriteStrategy>()?)?;
+//! for batch in &batches {
+//!     writer.write(batch)?;
+//!     println!("{} bytes are held", writer.memory_size());
+//! }
+//! let written = writer.close()?;
+//! println!("{} rows in {} bytes", written.num_rows(), written.bytes_written());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Which to take: `bounded` where batches come and go, since it holds neither the row group's batches nor its pages;
+//! `pooled` where the table is in memory anyway ([`Writer::write_table`]), since it then holds one column's page and nothing
+//! else. Flat columns are encoded here. Nested ones, and flat ones with what is rare (geometry, ALP, LZ4 of old, layouts of
+//! deltas, counts of distinct values), are encoded by the parquet crate's own writer into the same file, whose memory is under
+//! [`Purpose::Upstream`]. Encrypted files are refused: the control `upstream` writes them.
 //!
 //! This crate knows nothing of allocators and measures nothing but its own buffers (the [`Ledger`]).
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
@@ -21,7 +21,7 @@ use super::footer::{Footer, RowGroup};
 use super::output::Output;
 use super::pages::Spill;
 use super::table::Piece;
-use super::upstream_column::{SharedOutput, UpstreamColumn, lock};
+use super::upstream_column::{SharedOutput, SharedSpill, UpstreamColumn, lock};
 use super::written::{Metadata, WrittenFile};
 use crate::ledger::{Ledger, Purpose};
 use crate::strategy::{CodecContext, EncoderBuffers, Order, PageSink};
@@ -58,6 +58,8 @@ pub(super) struct FileWriter<W: Write + Send> {
     scratch: Scratch,
     compressor: Compressor,
     spill: Spill,
+    /// The pages of columns that the parquet crate writes.
+    upstream_spill: SharedSpill,
     /// The columns of the row group that has begun, where they are all open.
     open: Vec<Open<W>>,
     open_rows: usize,
@@ -150,6 +152,7 @@ impl<W: Write + Send> FileWriter<W> {
             scratch: Scratch::default(),
             compressor: Compressor::default(),
             spill: Spill::new(spill_folder),
+            upstream_spill: Arc::new(Mutex::new(Spill::new(spill_folder))),
             open: Vec::new(),
             open_rows: 0,
             account: Account::new(ledger, columns),
@@ -217,7 +220,7 @@ impl<W: Write + Send> FileWriter<W> {
                 field,
                 &self.schema,
                 &self.properties,
-                &self.output,
+                (&self.output, &self.upstream_spill),
                 (self.buffers, &self.growth),
             )?;
             if let Open::Own(writer) = &column {
@@ -243,7 +246,7 @@ impl<W: Write + Send> FileWriter<W> {
             self.close_column(field, column, &mut row_group)
                 .map_err(|error| named(&self.schema, field, error))?;
         }
-        self.spill.clear()?;
+        self.clear_spills()?;
         row_group.rows = self.open_rows as u64;
         self.open_rows = 0;
         self.end_row_group(row_group);
@@ -260,7 +263,7 @@ impl<W: Write + Send> FileWriter<W> {
         for field in 0..self.routes.len() {
             self.write_column(field, pieces, &mut row_group)
                 .map_err(|error| named(&self.schema, field, error))?;
-            self.spill.clear()?;
+            self.clear_spills()?;
         }
         row_group.rows = pieces.iter().map(|piece| piece.rows as u64).sum();
         self.end_row_group(row_group);
@@ -278,7 +281,7 @@ impl<W: Write + Send> FileWriter<W> {
             field,
             &self.schema,
             &self.properties,
-            &self.output,
+            (&self.output, &self.upstream_spill),
             (self.buffers, &self.growth),
         )?;
         for piece in pieces {
@@ -384,6 +387,16 @@ impl<W: Write + Send> FileWriter<W> {
         Ok(())
     }
 
+    /// Gives back what the temporary files take on the disk.
+    fn clear_spills(&mut self) -> Result<()> {
+        self.spill.clear()?;
+        let mut upstream = self
+            .upstream_spill
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        upstream.clear()
+    }
+
     fn begin_row_group(&self) -> RowGroup {
         let mut row_group = RowGroup::with_columns(self.routes.len());
         row_group.offset = lock(&self.output).position();
@@ -436,7 +449,7 @@ impl<W: Write + Send> FileWriter<W> {
         if let Some(output) = Arc::into_inner(output) {
             output
                 .into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .unwrap_or_else(PoisonError::into_inner)
                 .abandon();
         }
     }
@@ -504,7 +517,7 @@ fn open_column<W: Write + Send>(
     field: usize,
     schema: &SchemaRef,
     properties: &WriterProperties,
-    output: &SharedOutput<W>,
+    (output, spill): (&SharedOutput<W>, &SharedSpill),
     (buffers, growth): (EncoderBuffers, &Growth),
 ) -> Result<Open<W>> {
     Ok(match route {
@@ -517,6 +530,7 @@ fn open_column<W: Write + Send>(
             &schema.fields()[field],
             properties,
             output,
+            (buffers.sink == PageSink::Spill).then_some(spill),
         )?)),
     })
 }

@@ -5,20 +5,72 @@
 //! before the chunks are counted and dropped, so that positions are those of the real file; the chunks go to the real file; the
 //! footer is kept, and its pieces go into the real footer.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
+use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::arrow_writer::{
+    ArrowWriterOptions, PageKey, PageStore, PageStoreArgs, PageStoreFactory,
+};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
 
 use super::footer::RowGroup;
 use super::output::Output;
+use super::pages::{Spill, Stored};
 use crate::format::thrift::{CompactReader, FieldType, ThriftError};
+
+/// The temporary file of the pages that the parquet crate makes, where pages are not to wait in memory.
+pub(super) type SharedSpill = Arc<Mutex<Spill>>;
+
+/// Makes stores in a temporary file.
+#[derive(Clone)]
+struct SpillStores(SharedSpill);
+
+impl fmt::Debug for SpillStores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SpillStores")
+    }
+}
+
+impl PageStoreFactory for SpillStores {
+    fn create(&self, _: &PageStoreArgs<'_>) -> Result<Box<dyn PageStore>> {
+        Ok(Box::new(SpillStore {
+            spill: Arc::clone(&self.0),
+            pages: Vec::new(),
+        }))
+    }
+}
+
+/// The pages of one chunk in the temporary file of all.
+struct SpillStore {
+    spill: SharedSpill,
+    pages: Vec<Stored>,
+}
+
+impl PageStore for SpillStore {
+    fn put(&mut self, page: Bytes) -> Result<PageKey> {
+        let mut spill = self.spill.lock().unwrap_or_else(PoisonError::into_inner);
+        self.pages.push(spill.store(&[&page])?);
+        Ok(PageKey::new(self.pages.len() as u64 - 1))
+    }
+
+    fn take(&mut self, key: PageKey) -> Result<Bytes> {
+        let stored = usize::try_from(key.get())
+            .ok()
+            .and_then(|at| self.pages.get(at))
+            .ok_or_else(|| ParquetError::General(format!("there is no page {}", key.get())))?;
+        let mut page = Vec::new();
+        let mut spill = self.spill.lock().unwrap_or_else(PoisonError::into_inner);
+        spill.copy_to(stored, &mut page)?;
+        Ok(page.into())
+    }
+}
 
 /// A field's writer for one row group.
 pub(super) struct UpstreamColumn<W: Write + Send> {
@@ -92,15 +144,20 @@ impl<W: Write + Send> UpstreamColumn<W> {
         field: &FieldRef,
         properties: &WriterProperties,
         output: &SharedOutput<W>,
+        spill: Option<&SharedSpill>,
     ) -> Result<Self> {
         let schema = Arc::new(Schema::new(vec![Arc::clone(field)]));
         let passage = Passage {
             output: Arc::clone(output),
             state: Arc::new(Mutex::new(State::Drop)),
         };
-        let options = ArrowWriterOptions::new()
+        let mut options = ArrowWriterOptions::new()
             .with_properties(properties.clone())
             .with_skip_arrow_metadata(true);
+        if let Some(spill) = spill {
+            let stores = Arc::new(SpillStores(Arc::clone(spill)));
+            options = options.with_page_store_factory(stores);
+        }
         let writer =
             ArrowWriter::try_new_with_options(passage.clone(), Arc::clone(&schema), options)?;
         Ok(Self {

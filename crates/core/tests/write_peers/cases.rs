@@ -103,8 +103,8 @@ pub(crate) struct Case {
     version: WriterVersion,
     codec: &'static str,
     values: Values,
-    nulls: Nulls,
-    pub(crate) layout: Layout,
+    pub(crate) nulls: Nulls,
+    layout: Layout,
     pub(crate) statistics: Statistics,
     pub(crate) bloom: bool,
     seed: u64,
@@ -247,10 +247,10 @@ fn pairs(choice: &[usize; 8]) -> impl Iterator<Item = Pair> {
 /// the limits that writers have by default for each preset.
 pub(crate) fn cases() -> Vec<Case> {
     let mut missing: BTreeSet<Pair> = BTreeSet::new();
-    for a in 0..CHOICES.len() {
-        for b in a + 1..CHOICES.len() {
-            for x in 0..CHOICES[a] {
-                missing.extend((0..CHOICES[b]).map(|y| (a, x, b, y)));
+    for (a, choices) in CHOICES.into_iter().enumerate() {
+        for (b, others) in CHOICES.into_iter().enumerate().skip(a + 1) {
+            for x in 0..choices {
+                missing.extend((0..others).map(|y| (a, x, b, y)));
             }
         }
     }
