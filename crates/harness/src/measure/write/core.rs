@@ -12,10 +12,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::file::properties::WriterProperties;
 
-use super::Sink;
 use super::copy::copy;
 use super::input::Input;
 use super::memory::MemoryCheck;
+use super::{Ready, Sink};
 
 /// Everything that can be made before the window.
 pub(super) struct CoreLane<'a> {
@@ -63,13 +63,10 @@ impl<'a> CoreLane<'a> {
             ready,
         })
     }
+}
 
-    /// The work of the window. What it leaves is held until `self` is dropped.
-    pub(super) fn write(
-        &mut self,
-        situation: Situation,
-        mut memory: Option<&mut MemoryCheck>,
-    ) -> Result<()> {
+impl Ready for CoreLane<'_> {
+    fn write(&mut self, situation: Situation, mut memory: Option<&mut MemoryCheck>) -> Result<()> {
         for (sink, properties) in self.ready.drain(..) {
             let schema = SchemaRef::clone(&self.input.schema);
             let writer = Writer::try_new(sink, schema, Some(properties))?
@@ -109,8 +106,7 @@ impl<'a> CoreLane<'a> {
         Ok(())
     }
 
-    /// The ledger of each writer.
-    pub(super) fn ledgers(&self) -> &[Arc<Ledger>] {
+    fn ledgers(&self) -> &[Arc<Ledger>] {
         &self.ledgers
     }
 }

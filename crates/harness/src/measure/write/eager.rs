@@ -13,8 +13,9 @@ use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 
-use super::Sink;
 use super::input::Input;
+use super::memory::MemoryCheck;
+use super::{Ready, Sink};
 
 /// Everything that can be made before the window.
 pub(super) struct EagerLane {
@@ -41,9 +42,10 @@ impl EagerLane {
             sink: sink.file.try_clone()?,
         })
     }
+}
 
-    /// The work of the window.
-    pub(super) fn write(&self, situation: Situation) -> Result<()> {
+impl Ready for EagerLane {
+    fn write(&mut self, situation: Situation, _memory: Option<&mut MemoryCheck>) -> Result<()> {
         match situation {
             Situation::Resident => self.table.write(&self.sink, &self.properties)?,
             Situation::Arriving => self.table.write_copies(&self.sink, &self.properties)?,

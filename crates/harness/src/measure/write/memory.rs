@@ -11,7 +11,8 @@ pub(super) const TOLERANCE: f64 = 0.05;
 /// The largest difference so far.
 pub(super) struct MemoryCheck {
     before_bytes: u64,
-    worst: f64,
+    /// `None` until it was looked at.
+    worst: Option<f64>,
 }
 
 impl MemoryCheck {
@@ -19,7 +20,7 @@ impl MemoryCheck {
     pub(super) fn start() -> Self {
         Self {
             before_bytes: allocator::heap_counts().live_bytes,
-            worst: 0.0,
+            worst: None,
         }
     }
 
@@ -31,12 +32,12 @@ impl MemoryCheck {
 
     fn compare(&mut self, counted: u64, said: u64) {
         let off = counted.abs_diff(said) as f64 / counted.max(LEAST_BYTES) as f64;
-        self.worst = self.worst.max(off);
+        self.worst = Some(self.worst.unwrap_or(0.0).max(off));
     }
 
-    /// The largest difference as a share of what was counted, to four digits.
-    pub(super) fn worst(&self) -> f64 {
-        (self.worst * 1e4).round() / 1e4
+    /// The largest difference as a share of what was counted, to four digits; `None` where nobody said anything.
+    pub(super) fn worst(&self) -> Option<f64> {
+        self.worst.map(|worst| (worst * 1e4).round() / 1e4)
     }
 }
 
@@ -48,16 +49,17 @@ mod tests {
     fn the_largest_difference_is_kept() {
         let mut check = MemoryCheck {
             before_bytes: 0,
-            worst: 0.0,
+            worst: None,
         };
+        assert_eq!(check.worst(), None);
         check.compare(1_000_000, 1_000_000);
-        assert_eq!(check.worst(), 0.0);
+        assert_eq!(check.worst(), Some(0.0));
         check.compare(1_000_000, 970_000);
-        assert_eq!(check.worst(), 0.03);
+        assert_eq!(check.worst(), Some(0.03));
         check.compare(1_000_000, 1_010_000);
-        assert_eq!(check.worst(), 0.03);
+        assert_eq!(check.worst(), Some(0.03));
         // 6,554 of 65,536, though 100 % of what was counted.
         check.compare(0, 6_554);
-        assert_eq!(check.worst(), 0.1);
+        assert_eq!(check.worst(), Some(0.1));
     }
 }

@@ -18,10 +18,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquet_core::{Ledger, WriteStrategy};
-use alloquet_report::sample::Kind;
+use alloquet_report::sample::{Kind, Situation};
 use alloquet_report::verify::{MEMORY_SIZE_OFF, NOT_PURGED, PAGES_NOT_LISTED};
 use anyhow::{Context, Result};
 use parquet::arrow::ArrowSchemaConverter;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::SchemaDescriptor;
 
 use self::core::CoreLane;
 #[cfg(feature = "upstream-eager")]
@@ -29,7 +31,7 @@ use self::eager::EagerLane;
 use self::input::Input;
 pub(crate) use self::lane::{WriteLane, write_strategies};
 use self::memory::{MemoryCheck, TOLERANCE};
-use super::job::{Job, Writing};
+use super::job::Job;
 use super::outcome::{LedgerFacts, Outcome, Work};
 use super::properties::writer_properties;
 use super::window::{Measures, Window};
@@ -39,60 +41,16 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let lane: WriteLane = job.strategy.parse()?;
     lane.check_build()?;
     let name = job.file.display();
-    #[cfg_attr(not(feature = "upstream-eager"), expect(unused_mut))]
     let mut input =
         Input::decode(job).with_context(|| format!("cannot decode {name} to write it anew"))?;
-    let Writing {
-        situation,
-        writers,
-        ref changes,
-    } = job.writing;
-    let properties = writer_properties(job)?;
-    let columns = ArrowSchemaConverter::new()
-        .with_coerce_types(properties.coerce_types())
-        .convert(&input.schema)
-        .with_context(|| format!("the batches of {name} cannot be Parquet"))?;
-    let properties = changes.apply(properties, &columns);
-    let sinks = (0..writers)
+    let (properties, columns) = told(job, &input)?;
+    let sinks = (0..job.writing.writers)
         .map(|_| Sink::beside(&job.file))
         .collect::<Result<Vec<_>>>()?;
-    let cannot_write = || format!("cannot write the batches of {name} with strategy {lane}");
 
-    let run: Run = match lane {
-        WriteLane::Core(strategy) => {
-            let mut ready = CoreLane::new(strategy, &input, &properties, &sinks)?;
-            let (window, mut memory) = open(job.kind)?;
-            ready
-                .write(situation, memory.as_mut())
-                .with_context(cannot_write)?;
-            let closed = window.close()?;
-            let ledgers = ready.ledgers().to_vec();
-            drop(ready);
-            let (measures, flags) = closed.after_drop()?;
-            Run {
-                measures,
-                flags,
-                ledger: ledger_facts(&ledgers),
-                memory_size_error: memory.map(|memory| memory.worst()),
-            }
-        }
-        #[cfg(feature = "upstream-eager")]
-        WriteLane::UpstreamEager => {
-            let ready = EagerLane::new(&mut input, &properties, &columns, &sinks)?;
-            let (window, _) = open(job.kind)?;
-            ready.write(situation).with_context(cannot_write)?;
-            let closed = window.close()?;
-            let (measures, flags) = closed.after_drop()?;
-            Run {
-                measures,
-                flags,
-                ledger: None,
-                memory_size_error: None,
-            }
-        }
-        #[cfg(not(feature = "upstream-eager"))]
-        WriteLane::UpstreamEager => anyhow::bail!("this build has no strategy '{lane}'"),
-    };
+    let ready = ready(lane, &mut input, &properties, &columns, &sinks)?;
+    let run = run(job, ready)
+        .with_context(|| format!("cannot write the batches of {name} with strategy {lane}"))?;
 
     let first = sinks.first().context("a write needs a writer")?;
     let file_bytes = first.length().context("cannot look at the file written")?;
@@ -124,26 +82,78 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         file_bytes,
         leaf_columns: columns.num_columns() as u64,
         memory_size_error: run.memory_size_error,
-        ledger: run.ledger,
+        ledger: ledger_facts(&run.ledgers),
         pages: pages.flatten(),
     }
     .into())
+}
+
+/// What the writer is told, and the file's columns.
+fn told(job: &Job, input: &Input) -> Result<(WriterProperties, SchemaDescriptor)> {
+    let properties = writer_properties(job)?;
+    let columns = ArrowSchemaConverter::new()
+        .with_coerce_types(properties.coerce_types())
+        .convert(&input.schema)
+        .with_context(|| format!("the batches of {} cannot be Parquet", job.file.display()))?;
+    Ok((job.writing.changes.apply(properties, &columns), columns))
+}
+
+/// A lane with everything made that can be made before the window.
+trait Ready {
+    /// The work of the window. What it leaves is held until `self` is dropped. A lane that can say how much memory it
+    /// holds has that compared after each batch.
+    fn write(&mut self, situation: Situation, memory: Option<&mut MemoryCheck>) -> Result<()>;
+
+    /// The ledgers of its writers.
+    fn ledgers(&self) -> &[Arc<Ledger>] {
+        &[]
+    }
+}
+
+#[cfg_attr(
+    not(feature = "upstream-eager"),
+    expect(unused_variables, reason = "the other lane needs the file's columns")
+)]
+fn ready<'a>(
+    lane: WriteLane,
+    input: &'a mut Input,
+    properties: &WriterProperties,
+    columns: &SchemaDescriptor,
+    sinks: &[Sink],
+) -> Result<Box<dyn Ready + 'a>> {
+    Ok(match lane {
+        WriteLane::Core(strategy) => Box::new(CoreLane::new(strategy, input, properties, sinks)?),
+        #[cfg(feature = "upstream-eager")]
+        WriteLane::UpstreamEager => Box::new(EagerLane::new(input, properties, columns, sinks)?),
+        #[cfg(not(feature = "upstream-eager"))]
+        WriteLane::UpstreamEager => anyhow::bail!("this build has no strategy '{lane}'"),
+    })
 }
 
 /// What came of the window.
 struct Run {
     measures: Measures,
     flags: Vec<String>,
-    ledger: Option<LedgerFacts>,
+    ledgers: Vec<Arc<Ledger>>,
     memory_size_error: Option<f64>,
 }
 
-/// Gives back what is free in the allocator, then opens the window.
-fn open(kind: Kind) -> Result<(Window, Option<MemoryCheck>)> {
+/// Gives back what is free in the allocator, and writes in a window.
+fn run(job: &Job, mut ready: Box<dyn Ready + '_>) -> Result<Run> {
     allocator::purge();
-    let window = Window::open(kind)?;
-    let memory = (kind == Kind::Heap).then(MemoryCheck::start);
-    Ok((window, memory))
+    let window = Window::open(job.kind)?;
+    let mut memory = (job.kind == Kind::Heap).then(MemoryCheck::start);
+    ready.write(job.writing.situation, memory.as_mut())?;
+    let closed = window.close()?;
+    let ledgers = ready.ledgers().to_vec();
+    drop(ready);
+    let (measures, flags) = closed.after_drop()?;
+    Ok(Run {
+        measures,
+        flags,
+        ledgers,
+        memory_size_error: memory.and_then(|memory| memory.worst()),
+    })
 }
 
 /// What the ledgers of all writers say together, each at its own peak; `None` where they know nothing.
