@@ -3,6 +3,9 @@
 //!
 //! One test, because the count is of the whole process.
 
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 
 use alloquet_core::{WriteStrategy, Writer};
