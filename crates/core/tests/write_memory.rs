@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use alloquet_core::{WriteStrategy, Writer};
-use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 
@@ -53,7 +53,7 @@ fn writer(
         .unwrap()
 }
 
-/// Half int32, half strings.
+/// Int32, strings, and int64 with nulls.
 fn mixed(columns: usize, rows: usize, seed: usize) -> RecordBatch {
     let mut state = seed as u64 * 7919 + 1;
     let mut next = move || {
@@ -62,17 +62,21 @@ fn mixed(columns: usize, rows: usize, seed: usize) -> RecordBatch {
             .wrapping_add(1);
         state >> 33
     };
-    RecordBatch::try_from_iter((0..columns).map(|i| {
-        let array: ArrayRef = if i % 2 == 0 {
-            Arc::new(Int32Array::from_iter_values(
+    RecordBatch::try_from_iter_with_nullable((0..columns).map(|i| {
+        let array: ArrayRef = match i % 3 {
+            0 => Arc::new(Int32Array::from_iter_values(
                 (0..rows).map(|_| next() as i32),
-            ))
-        } else {
-            Arc::new(StringArray::from_iter_values(
+            )),
+            1 => Arc::new(StringArray::from_iter_values(
                 (0..rows).map(|_| format!("value {:09}", next() % 100_000)),
-            ))
+            )),
+            _ => Arc::new(
+                (0..rows)
+                    .map(|_| (next() % 5 > 0).then(|| next() as i64))
+                    .collect::<Int64Array>(),
+            ),
         };
-        (format!("c{i}"), array)
+        (format!("c{i}"), array, i % 3 == 2)
     }))
     .unwrap()
 }
@@ -130,7 +134,9 @@ fn memory_size_is_the_heap() {
             (true, Compression::ZSTD(Default::default())),
             (false, Compression::SNAPPY),
         ] {
-            for (columns, rows, batches) in [(40, 1000, 23), (6, 10_000, 3), (600, 10, 3)] {
+            for (columns, rows, batches) in
+                [(40, 1000, 23), (6, 10_000, 3), (65, 200, 2), (600, 10, 3)]
+            {
                 let what = format!("{strategy} {codec} dictionary={dictionary} {columns} × {rows}");
                 let properties = || {
                     v2().set_dictionary_enabled(dictionary)

@@ -89,11 +89,10 @@ impl Compressor {
     pub(super) fn heap_bytes(&self) -> usize {
         match self.snappy {
             None => 0,
-            // The table is a power of two of two-byte entries, from 2,048 to 16,384 of them, made when a block is too long
-            // for the 1,024 that are part of the encoder.
+            // For a block that is longer than the table of 1,024 entries that is part of it, the encoder makes one of 16,384, of
+            // two bytes each.
             Some(_) => {
-                let entries = self.snappy_input.next_power_of_two().min(1 << 14);
-                let table = if entries > 1024 { entries * 2 } else { 0 };
+                let table = if self.snappy_input > 1024 { 2 << 14 } else { 0 };
                 size_of::<snap::raw::Encoder>() + table
             }
         }

@@ -260,7 +260,7 @@ impl ChunkMetadata {
             s,
             self.extremes.as_ref(),
             self.nulls,
-            has_nan_count(plan).then_some(self.nans),
+            (has_nan_count(plan) && self.nulls < self.rows).then_some(self.nans),
             plan.signed,
             plan,
             file,
