@@ -21,7 +21,7 @@ use super::footer::{Footer, RowGroup};
 use super::output::Output;
 use super::pages::Spill;
 use super::table::Piece;
-use super::upstream_column::{SharedOutput, SharedSpill, UpstreamColumn, lock};
+use super::upstream_column::{SharedOutput, SharedSpill, UpstreamColumn, lock, lock_spill};
 use super::written::{Metadata, WrittenFile};
 use crate::ledger::{Ledger, Purpose};
 use crate::strategy::{CodecContext, EncoderBuffers, Order, PageSink};
@@ -390,11 +390,7 @@ impl<W: Write + Send> FileWriter<W> {
     /// Gives back what the temporary files take on the disk.
     fn clear_spills(&mut self) -> Result<()> {
         self.spill.clear()?;
-        let mut upstream = self
-            .upstream_spill
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        upstream.clear()
+        lock_spill(&self.upstream_spill).clear()
     }
 
     fn begin_row_group(&self) -> RowGroup {
@@ -505,8 +501,9 @@ impl<W: Write + Send> FileWriter<W> {
         let scratch = self.scratch.heap_bytes();
         let encoder = scratch + self.growth.heap_bytes() + self.compressor.heap_bytes();
         self.account.shared(Purpose::Encoder, encoder, peak);
-        self.account
-            .shared(Purpose::PageStore, self.spill.heap_bytes(), 0);
+        let upstream_spill = lock_spill(&self.upstream_spill).heap_bytes();
+        let spills = self.spill.heap_bytes() + upstream_spill;
+        self.account.shared(Purpose::PageStore, spills, 0);
         self.account
             .shared(Purpose::Codec, self.compressor.c_heap_bytes(), 0);
     }

@@ -140,7 +140,7 @@ impl Spill {
 
 fn failed(what: &str, folder: &Path, error: &io::Error) -> ParquetError {
     ParquetError::General(format!(
-        "cannot {what} a temporary file for pages in {}: {error}; set another folder with with_spill_folder",
+        "cannot {what} a temporary file in {}, where sink=spill keeps pages: {error}; with_spill_folder sets another folder",
         folder.display()
     ))
 }

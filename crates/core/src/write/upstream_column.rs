@@ -28,6 +28,11 @@ use crate::format::thrift::{CompactReader, FieldType, ThriftError};
 /// The temporary file of the pages that the parquet crate makes, where pages are not to wait in memory.
 pub(super) type SharedSpill = Arc<Mutex<Spill>>;
 
+/// Locks the temporary file. A panic under the lock leaves the writer unusable anyway.
+pub(super) fn lock_spill(spill: &SharedSpill) -> MutexGuard<'_, Spill> {
+    spill.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Makes stores in a temporary file.
 #[derive(Clone)]
 struct SpillStores(SharedSpill);
@@ -55,7 +60,7 @@ struct SpillStore {
 
 impl PageStore for SpillStore {
     fn put(&mut self, page: Bytes) -> Result<PageKey> {
-        let mut spill = self.spill.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spill = lock_spill(&self.spill);
         self.pages.push(spill.store(&[&page])?);
         Ok(PageKey::new(self.pages.len() as u64 - 1))
     }
@@ -66,7 +71,7 @@ impl PageStore for SpillStore {
             .and_then(|at| self.pages.get(at))
             .ok_or_else(|| ParquetError::General(format!("there is no page {}", key.get())))?;
         let mut page = Vec::new();
-        let mut spill = self.spill.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spill = lock_spill(&self.spill);
         spill.copy_to(stored, &mut page)?;
         Ok(page.into())
     }
@@ -82,7 +87,7 @@ pub(super) struct UpstreamColumn<W: Write + Send> {
 /// The real file, which passages write to when it is their turn.
 pub(super) type SharedOutput<W> = Arc<Mutex<Output<W>>>;
 
-/// Locks the real file. A panic under the lock poisons the writer anyway.
+/// Locks the real file. A panic under the lock leaves the writer unusable anyway.
 pub(super) fn lock<W: Write>(output: &SharedOutput<W>) -> MutexGuard<'_, Output<W>> {
     output.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -23,8 +23,11 @@ pub(super) struct CoreLane<'a> {
     input: &'a Input,
     /// What is handed over at once where the table is resident.
     portions: Vec<Vec<RecordBatch>>,
-    /// For each writer what it writes to, and what it is told: making the properties is not the writer's work.
-    ready: Vec<(File, WriterProperties)>,
+    /// What each writer is told. It gets a copy that is made in the window, like all that is its own: a copy from before
+    /// would be missing from the heap once it is dropped.
+    properties: &'a WriterProperties,
+    /// What each writer writes to.
+    ready: Vec<File>,
     spill_folder: PathBuf,
     writers: Vec<Writer<File>>,
     written: Vec<WrittenFile>,
@@ -35,7 +38,7 @@ impl<'a> CoreLane<'a> {
     pub(super) fn new(
         strategy: WriteStrategy,
         input: &'a Input,
-        properties: &WriterProperties,
+        properties: &'a WriterProperties,
         sinks: &[Sink],
     ) -> Result<Self> {
         let most_rows = properties.max_row_group_row_count().unwrap_or(usize::MAX);
@@ -47,11 +50,12 @@ impl<'a> CoreLane<'a> {
         };
         let ready = sinks
             .iter()
-            .map(|sink| Ok((sink.file.try_clone()?, properties.clone())))
+            .map(|sink| Ok(sink.file.try_clone()?))
             .collect::<Result<Vec<_>>>()?;
         Ok(Self {
             strategy,
             input,
+            properties,
             portions,
             spill_folder: sinks
                 .first()
@@ -67,7 +71,8 @@ impl<'a> CoreLane<'a> {
 
 impl Ready for CoreLane<'_> {
     fn write(&mut self, situation: Situation, mut memory: Option<&mut MemoryCheck>) -> Result<()> {
-        for (sink, properties) in self.ready.drain(..) {
+        for sink in self.ready.drain(..) {
+            let properties = self.properties.clone();
             let schema = SchemaRef::clone(&self.input.schema);
             let writer = Writer::try_new(sink, schema, Some(properties))?
                 .with_strategy(self.strategy)?

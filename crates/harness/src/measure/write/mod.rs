@@ -49,8 +49,13 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         .collect::<Result<Vec<_>>>()?;
 
     let ready = ready(lane, &mut input, &properties, &columns, &sinks)?;
-    let run = run(job, ready)
-        .with_context(|| format!("cannot write the batches of {name} with strategy {lane}"))?;
+    let run = run(job, ready).with_context(|| {
+        let folder = sinks.first().map(|sink| sink.folder.display().to_string());
+        format!(
+            "cannot write the batches of {name} with strategy {lane} (to a temporary file in {})",
+            folder.unwrap_or_default()
+        )
+    })?;
 
     let first = sinks.first().context("a write needs a writer")?;
     let file_bytes = first.length().context("cannot look at the file written")?;
@@ -117,7 +122,7 @@ trait Ready {
 fn ready<'a>(
     lane: WriteLane,
     input: &'a mut Input,
-    properties: &WriterProperties,
+    properties: &'a WriterProperties,
     columns: &SchemaDescriptor,
     sinks: &[Sink],
 ) -> Result<Box<dyn Ready + 'a>> {
@@ -193,7 +198,7 @@ impl Sink {
             }
         }
         let file = tempfile::tempfile().context(
-            "cannot make a temporary file to write to; set TMPDIR to a folder that takes one",
+            "cannot make a temporary file to write to, neither beside the input nor in TMPDIR",
         )?;
         Ok(Self {
             file,
