@@ -114,6 +114,54 @@ fn values_larger_than_a_page() {
     }
 }
 
+/// Values that are not larger than a page, but whose sum is: what they share is not stored again for each.
+#[test]
+fn values_that_share_their_beginnings_stay_together() {
+    let beginning = "b".repeat(10_000);
+    let column = StringArray::from_iter_values((0..200).map(|i| format!("{beginning}{i:05}")));
+    let batch = [RecordBatch::try_from_iter([("c", Arc::new(column) as ArrayRef)]).unwrap()];
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_encoding(Encoding::DELTA_BYTE_ARRAY)
+        .set_data_page_size_limit(32_768)
+        .set_write_batch_size(64)
+        .build();
+    for strategy in STRATEGIES {
+        let file = write(&batch, &properties, strategy);
+        assert_eq!(pages(&file).len(), 1, "{strategy}");
+        assert_same(&batch, &read(&file, true), strategy);
+        assert_kept(&file, 32_768, 200, 0, strategy);
+    }
+}
+
+/// A pool does not grow with the number of pages.
+#[test]
+fn a_pool_holds_what_one_page_needs() {
+    use alloquet_core::{Purpose, Writer};
+    let column =
+        StringArray::from_iter_values((0..400).map(|i| format!("{i}{}", "x".repeat(20_000))));
+    let batch = RecordBatch::try_from_iter([("c", Arc::new(column) as ArrayRef)]).unwrap();
+    let peak_of = |batches: usize| {
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(false)
+            .set_encoding(Encoding::DELTA_BYTE_ARRAY)
+            .set_data_page_size_limit(100_000)
+            .build();
+        let mut writer = Writer::try_new(std::io::sink(), batch.schema(), Some(properties))
+            .unwrap()
+            .with_strategy("bounded".parse().unwrap())
+            .unwrap();
+        for _ in 0..batches {
+            writer.write(&batch).unwrap();
+        }
+        let ledger = writer.ledger();
+        writer.close().unwrap();
+        ledger.peak().bytes(Purpose::Encoder)
+    };
+    let (one, ten) = (peak_of(1), peak_of(10));
+    assert!(ten <= one + one / 10, "{one} {ten}");
+}
+
 #[test]
 fn row_groups_end_at_their_bytes() {
     let batches: Vec<_> = (0..20)

@@ -234,9 +234,9 @@ impl ColumnWriter {
         let mut rows = whole.clone();
         let mut valid = count_valid(source, nulls, &rows);
         while !self.fits(source, &rows, valid) {
-            // Bounds are of the worst case, so fewer rows may fit. The last few of a page are not worth the search, but where a page
-            // is beyond its limit already, for what values have in common.
-            let few = rows.len() * SEARCH <= whole.len() && self.page.exempt == 0;
+            // Bounds are of the worst case, so fewer rows may fit. The last few of a page are not worth the search, but where
+            // values are stored by what they have in common with the one before: a new page stores its first in full.
+            let few = rows.len() * SEARCH <= whole.len() && !self.shares_prefixes();
             if self.page.rows > 0 && (rows.len() == 1 || few) {
                 self.end_page(context)?;
                 rows = whole.clone();
@@ -307,12 +307,17 @@ impl ColumnWriter {
         levels + values - self.page.exempt.min(values) <= self.plan.page_bytes
     }
 
+    /// Whether values are stored by what they have in common with the one before.
+    fn shares_prefixes(&self) -> bool {
+        let direct = self.direct.as_deref();
+        self.dictionary.is_none() && matches!(direct, Some(Direct::DeltaBytes(_)))
+    }
+
     /// A value that is larger than a page, and begins one, leaves the whole page to those that follow it where they are stored
     /// by what they have in common with the one before: a page each would store each in full.
     fn exempt_first_value(&mut self) {
-        if self.dictionary.is_none()
+        if self.shares_prefixes()
             && let Some(direct) = &self.direct
-            && matches!(**direct, Direct::DeltaBytes(_))
         {
             let size = direct.max_len(&self.plan);
             if size >= self.plan.page_bytes {

@@ -82,8 +82,9 @@ impl DeltaByteArray {
         growth.reserve(out, self.max_len_with(0, 0));
         self.prefixes.append(growth, out);
         self.suffixes.append(growth, out);
-        // A page can be read on its own: its first value starts with nothing of the page before.
-        growth.page_done(&mut self.previous);
+        // A page can be read on its own: its first value starts with nothing of the page before. The buffer does not come from the
+        // pool, so it does not go there.
+        self.previous.clear();
     }
 
     /// Bytes of heap that are held.
