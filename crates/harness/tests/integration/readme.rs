@@ -1,4 +1,4 @@
-//! Holds the README to what the program prints: a figure in it is never typed in.
+//! Holds documents with figures to what the program prints: a figure in them is never typed in.
 //!
 //! Between `<!-- alloquet ARGUMENTS -->` and `<!-- end -->`, each on a line of its own, stands what the program
 //! prints with these arguments (split at spaces) in the project's root. With `ALLOQUET_SPLICE=1` in the environment
@@ -109,15 +109,16 @@ fn stdout(command: &mut assert_cmd::Command) -> String {
 }
 
 #[test]
-fn the_readme_is_what_the_program_prints() {
-    let readme = Path::new(ROOT).join("README.md");
+fn the_documents_are_what_the_program_prints() {
     let rewrite = std::env::var_os(SPLICE).is_some_and(|value| value == "1");
     let print = |arguments: &str| {
         let mut command = alloquet();
         stdout(command.current_dir(ROOT).args(arguments.split_whitespace()))
     };
-    if let Err(what) = check(&readme, rewrite, print) {
-        panic!("{what}");
+    for document in ["README.md", "docs/column-costs.md"] {
+        if let Err(what) = check(&Path::new(ROOT).join(document), rewrite, print) {
+            panic!("{what}");
+        }
     }
 }
 
