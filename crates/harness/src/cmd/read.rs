@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use alloquet_core::ReadStrategy;
 use alloquet_core::strategy::READ_PRESETS;
 use alloquet_report::sample::Workload;
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use super::keys::keys;
 use super::show::show;
 use crate::cli::ReadArgs;
 use crate::measure::Writing;
 use crate::output::remark;
-use crate::plan::{Input, Plan, Repetitions, Work, check_strategy};
+use crate::plan::{Input, Plan, Repetitions, Work, check_strategies};
 use crate::run::{Binary, Folders, Session};
 
 /// Runs the command.
@@ -26,13 +26,7 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
     } else {
         args.strategy.clone()
     };
-    for (i, strategy) in strategies.iter().enumerate() {
-        check_strategy(Workload::Read, strategy)?;
-        ensure!(
-            !strategies[..i].contains(strategy),
-            "strategy '{strategy}' is given twice"
-        );
-    }
+    check_strategies(Workload::Read, &strategies)?;
     let control = ReadStrategy::Upstream.to_string();
     if !strategies.contains(&control) {
         remark(format_args!(

@@ -11,7 +11,7 @@ use super::show::show;
 use crate::cli::WriteArgs;
 use crate::measure::{Writing, write_strategies};
 use crate::output::remark;
-use crate::plan::{Input, Plan, Repetitions, Work, check_scale, check_strategy};
+use crate::plan::{Input, Plan, Repetitions, Work, check_scale, check_strategies};
 use crate::run::{Binary, Folders, Session};
 
 /// Runs the command.
@@ -78,13 +78,7 @@ fn works(args: &WriteArgs, input: Input) -> Result<Vec<Work>> {
     } else {
         args.strategy.clone()
     };
-    for (i, strategy) in strategies.iter().enumerate() {
-        check_strategy(Workload::Write, strategy)?;
-        ensure!(
-            !strategies[..i].contains(strategy),
-            "strategy '{strategy}' is given twice"
-        );
-    }
+    check_strategies(Workload::Write, &strategies)?;
     let control = WriteStrategy::Upstream.to_string();
     if !strategies.contains(&control) {
         remark(format_args!(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use alloquet_core::ReadStrategy;
 use alloquet_report::sample::{Situation, Workload};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use super::{Input, Plan, Work};
@@ -174,12 +174,6 @@ impl Matrix {
                 !works[..i].iter().any(|other| same(&other)),
                 "matrix '{name}' has {work} twice with the same scale, batch_rows, writers and properties"
             );
-            for (j, strategy) in work.strategies.iter().enumerate() {
-                ensure!(
-                    !work.strategies[..j].contains(strategy),
-                    "matrix '{name}' names strategy '{strategy}' twice for {work}"
-                );
-            }
         }
         Ok(Plan {
             matrix: name.to_owned(),
@@ -216,9 +210,7 @@ impl WorkTable {
                 "writers is {writers}: it must be 1 to {MOST_WRITERS}"
             );
         }
-        self.strategies
-            .iter()
-            .try_for_each(|strategy| check_strategy(self.workload, strategy))
+        check_strategies(self.workload, &self.strategies)
     }
 
     /// Every way in which the table's datasets are written; one without meaning for a read.
@@ -250,19 +242,30 @@ pub(crate) fn check_scale(what: &str, factor: f64) -> Result<()> {
     Ok(())
 }
 
-/// Whether a workload can be done with a strategy.
+/// Whether a workload can be done with each of the strategies, and they are different ones, however they are written.
 ///
 /// # Errors
 ///
-/// It cannot; the message says which strategies there are.
-pub(crate) fn check_strategy(workload: Workload, strategy: &str) -> Result<()> {
-    match workload {
-        Workload::Read => {
-            strategy.parse::<ReadStrategy>()?;
+/// One is unknown, and the message says which there are; or two are the same.
+pub(crate) fn check_strategies(workload: Workload, strategies: &[String]) -> Result<()> {
+    let mut seen: Vec<String> = Vec::new();
+    for strategy in strategies {
+        // It is a name in tables and in the CSV.
+        ensure!(
+            !strategy.contains(char::is_whitespace),
+            "strategy {strategy:?} has spaces in it: write it without"
+        );
+        let same = match workload {
+            Workload::Read => strategy.parse::<ReadStrategy>()?.to_string(),
+            Workload::Write => strategy.parse::<WriteLane>()?.to_string(),
+        };
+        if let Some(at) = seen.iter().position(|other| *other == same) {
+            bail!(
+                "strategy '{strategy}' is given twice, first as '{}'",
+                strategies[at]
+            );
         }
-        Workload::Write => {
-            strategy.parse::<WriteLane>()?;
-        }
+        seen.push(same);
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use alloquet_report::sample::{Kind, Workload};
 use anyhow::Result;
 
 pub(crate) use self::matrix::{
-    MOST_WRITERS, Matrix, Repetitions, check_scale, check_strategy, names,
+    MOST_WRITERS, Matrix, Repetitions, check_scale, check_strategies, names,
 };
 pub(crate) use self::order::{Step, order};
 use crate::measure::{WriteLane, Writing};
