@@ -243,7 +243,7 @@ impl<W: Write + Send> Writer<W> {
         })
     }
 
-    /// Bytes that the writer holds in Rust's heap: encoder buffers, pages, batches that wait, metadata. What a
+    /// Bytes that the writer holds in Rust's heap, from the first batch on: encoder buffers, pages, batches that wait, metadata. What a
     /// control holds, and what a nested column does, is what the parquet crate says of itself. Not in it: zstd's contexts, which
     /// live in C's heap and are in the [`ledger`](Self::ledger) as [`Purpose::Codec`].
     pub fn memory_size(&self) -> usize {

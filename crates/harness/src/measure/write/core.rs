@@ -80,8 +80,14 @@ impl Ready for CoreLane<'_> {
             self.ledgers.push(writer.ledger());
             self.writers.push(writer);
         }
-        let mut look = |writers: &[Writer<File>]| {
-            if let Some(memory) = &mut memory {
+        // A writer tells what it holds from its first batch on, so all of them must have had it.
+        let last = self.writers.len() - 1;
+        let mut all_began = false;
+        let mut look = |writers: &[Writer<File>], place: usize| {
+            all_began |= place == last;
+            if let Some(memory) = &mut memory
+                && all_began
+            {
                 memory.look(writers.iter().map(Writer::memory_size).sum());
             }
         };
@@ -90,7 +96,7 @@ impl Ready for CoreLane<'_> {
                 for portion in &self.portions {
                     for place in 0..self.writers.len() {
                         self.writers[place].write_table(portion)?;
-                        look(&self.writers);
+                        look(&self.writers, place);
                     }
                 }
             }
@@ -100,7 +106,7 @@ impl Ready for CoreLane<'_> {
                         let arrived = copy(batch)?;
                         self.writers[place].write(&arrived)?;
                         drop(arrived);
-                        look(&self.writers);
+                        look(&self.writers, place);
                     }
                 }
             }
