@@ -13,7 +13,7 @@ use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::WriterProperties;
 
 use super::account::Account;
-use super::column::plan::{ColumnPlan, FilePlan, plan_column};
+use super::column::plan::{ColumnPlan, FilePlan, plan_column, refuse_byte_limit};
 use super::column::{ChunkPages, ColumnWriter, Context, Scratch};
 use super::compress::{self, Compressor};
 use super::encode::Growth;
@@ -87,7 +87,7 @@ impl<W: Write + Send> FileWriter<W> {
             ));
         }
         if buffers.order == Order::ColumnWise {
-            super::writer::refuse_byte_limit(&properties)?;
+            refuse_byte_limit(&properties)?;
         }
         let parquet_schema = ArrowSchemaConverter::new()
             .with_coerce_types(properties.coerce_types())

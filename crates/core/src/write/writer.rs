@@ -11,6 +11,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
+use super::column::plan::refuse_byte_limit;
 use super::file::FileWriter;
 use super::new_file::NewFile;
 use super::table::{Held, Piece, cut};
@@ -529,16 +530,6 @@ fn write_interleaved<W: Write + Send>(
         if full {
             writer.flush()?;
         }
-    }
-    Ok(())
-}
-
-/// Column by column, a row group's size is known only when it is written.
-pub(super) fn refuse_byte_limit(properties: &WriterProperties) -> Result<()> {
-    if properties.max_row_group_bytes().is_some() {
-        return Err(ParquetError::NYI(
-            "max_row_group_bytes needs a strategy with order=interleaved: column by column a row group's size is known only when it is written. Set max_row_group_row_count instead".into(),
-        ));
     }
     Ok(())
 }

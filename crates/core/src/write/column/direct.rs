@@ -11,9 +11,65 @@ use super::super::encode::DeltaBinaryPacked;
 use super::super::encode::DeltaByteArray;
 use super::super::encode::DeltaLengthByteArray;
 use super::super::encode::Growth;
-use super::dictionary::Number;
 use super::plan::{ColumnPlan, Physical};
 use super::source::{ByteValues, valid_runs};
+
+/// A fixed-width number.
+pub(crate) trait Number: Copy + Send + 'static {
+    /// Bytes, as PLAIN stores it.
+    const WIDTH: usize;
+    /// What is hashed: numbers of one kind are equal where these are.
+    fn bits(self) -> u64;
+    /// The number as PLAIN stores it.
+    fn stored(self) -> impl AsRef<[u8]>;
+    /// Puts numbers into an encoder of deltas; into any other, nothing.
+    fn put_delta(values: &[Self], encoder: &mut Direct, growth: &Growth);
+    /// Appends numbers as PLAIN stores them.
+    fn store_all(values: &[Self], out: &mut Vec<u8>);
+}
+
+macro_rules! number {
+    ($type:ty, $bits:ty, $to_bits:expr $(, $delta:ident)?) => {
+        impl Number for $type {
+            const WIDTH: usize = size_of::<$type>();
+            #[inline]
+            fn bits(self) -> u64 {
+                let to_bits: fn($type) -> $bits = $to_bits;
+                u64::from(to_bits(self))
+            }
+            #[inline]
+            fn stored(self) -> impl AsRef<[u8]> {
+                self.to_le_bytes()
+            }
+            #[expect(
+                clippy::allow_attributes,
+                reason = "only some of the types have an encoder of deltas"
+            )]
+            #[allow(unused_variables)]
+            fn put_delta(values: &[Self], encoder: &mut Direct, growth: &Growth) {
+                $(
+                    if let Direct::$delta(encoder) = encoder {
+                        encoder.reserve(growth, values.len());
+                        encoder.put(values);
+                    }
+                )?
+            }
+            fn store_all(values: &[Self], out: &mut Vec<u8>) {
+                let start = out.len();
+                out.resize(start + values.len() * Self::WIDTH, 0);
+                let places = out[start..].chunks_exact_mut(Self::WIDTH);
+                for (place, value) in places.zip(values) {
+                    place.copy_from_slice(&value.to_le_bytes());
+                }
+            }
+        }
+    };
+}
+
+number!(i32, u32, |v| v as u32, DeltaI32);
+number!(i64, u64, |v| v as u64, DeltaI64);
+number!(f32, u32, f32::to_bits);
+number!(f64, u64, f64::to_bits);
 
 /// An encoder with the values of one page in it.
 pub(crate) enum Direct {

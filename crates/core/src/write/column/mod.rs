@@ -1,6 +1,7 @@
 //! One column chunk under construction: values come in as Arrow arrays, pages go out.
 
 pub(super) mod chunk_metadata;
+mod context;
 mod dictionary;
 mod direct;
 pub(super) mod plan;
@@ -8,4 +9,5 @@ mod source;
 mod statistics;
 mod writer;
 
-pub(super) use self::writer::{ChunkHeap, ChunkPages, ColumnWriter, Context, Scratch};
+pub(super) use self::context::{ChunkPages, Context, Scratch};
+pub(super) use self::writer::{ChunkHeap, ColumnWriter};

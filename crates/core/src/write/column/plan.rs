@@ -134,6 +134,16 @@ impl FilePlan {
     }
 }
 
+/// Column by column, a row group's size is known only when it is written.
+pub(crate) fn refuse_byte_limit(properties: &WriterProperties) -> Result<()> {
+    if properties.max_row_group_bytes().is_some() {
+        return Err(ParquetError::NYI(
+            "max_row_group_bytes needs a strategy with order=interleaved: column by column a row group's size is known only when it is written. Set max_row_group_row_count instead".into(),
+        ));
+    }
+    Ok(())
+}
+
 fn refused(property: &str, instead: &str) -> ParquetError {
     ParquetError::NYI(format!(
         "this write strategy does not do `{property}`: {instead}"
