@@ -1,6 +1,8 @@
 //! DELTA_BYTE_ARRAY: how much of the value before each one starts with, as DELTA_BINARY_PACKED, then
 //! the rest of each, as DELTA_LENGTH_BYTE_ARRAY.
 
+use std::cell::Cell;
+
 use super::delta::DeltaBinaryPacked;
 use super::delta_length::DeltaLengthByteArray;
 use super::memory::Growth;
@@ -14,6 +16,8 @@ pub(crate) struct DeltaByteArray {
     suffixes: DeltaLengthByteArray,
     /// The last value that was put: what is encoded of it does not tell.
     previous: Vec<u8>,
+    /// What the next value begins with as that one does, if it was looked at already: values can be long.
+    looked_at: Cell<Option<usize>>,
 }
 
 impl DeltaByteArray {
@@ -23,6 +27,7 @@ impl DeltaByteArray {
             prefixes: DeltaBinaryPacked::new(growth),
             suffixes: DeltaLengthByteArray::new(growth),
             previous: Vec::new(),
+            looked_at: Cell::new(None),
         }
     }
 
@@ -32,9 +37,11 @@ impl DeltaByteArray {
         self.prefixes.max_len_of_lengths(values, bytes) + self.suffixes.max_len_with(values, bytes)
     }
 
-    /// The same for one value that is known, of which what it begins with as the last one does is not stored.
+    /// The same for one value that is known, of which what it begins with as the last one does is not stored. It is the next
+    /// one that is put, unless the page is finished before.
     pub(crate) fn max_len_with_value(&self, value: &[u8]) -> usize {
         let prefix = common_prefix(&self.previous, value);
+        self.looked_at.set(Some(prefix));
         self.prefixes.max_len_of_lengths(1, value.len())
             + self.suffixes.max_len_with(1, value.len() - prefix)
     }
@@ -57,7 +64,10 @@ impl DeltaByteArray {
                 let Some(value) = values.next() else {
                     break;
                 };
-                let prefix = common_prefix(last.unwrap_or(&self.previous), value);
+                let prefix = match self.looked_at.take() {
+                    Some(prefix) => prefix,
+                    None => common_prefix(last.unwrap_or(&self.previous), value),
+                };
                 let suffix = &value[prefix..];
                 self.suffixes.data.extend_from_slice(suffix);
                 (*prefix_len, *suffix_len) = (prefix as i32, suffix.len() as i32);
@@ -84,6 +94,7 @@ impl DeltaByteArray {
         self.suffixes.append(growth, out);
         // A page can be read on its own: its first value starts with nothing of the page before. The buffer does not come from the
         // pool, so it does not go there.
+        self.looked_at.set(None);
         self.previous.clear();
     }
 
