@@ -124,9 +124,10 @@ struct State {
     allocations: Amounts,
 }
 
-/// Bytes owned by one reader: live now, and live at the reader's own peak.
+/// Bytes owned by one reader or writer: live now, and live at its own peak.
 ///
-/// Shared between a reader and whoever asks; see [`Reader::ledger`](crate::Reader::ledger).
+/// Shared with whoever asks; see [`Reader::ledger`](crate::Reader::ledger) and
+/// [`Writer::ledger`](crate::Writer::ledger).
 #[derive(Debug)]
 pub struct Ledger {
     state: Mutex<State>,
@@ -220,7 +221,7 @@ impl State {
     }
 }
 
-/// What a reader owned when it owned most.
+/// What a reader or writer owned when it owned most.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerPeak {
     total_bytes: u64,

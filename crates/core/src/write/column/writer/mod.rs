@@ -33,7 +33,7 @@ struct PageState {
     extremes: Option<Extremes>,
     nans: u64,
     variable_bytes: u64,
-    /// Bytes that the page's first value takes above the limit.
+    /// Bytes of the page's first value, where it alone is above the limit: they do not count against it.
     exempt: usize,
 }
 
