@@ -14,7 +14,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::account::Account;
 use super::column::plan::{ColumnPlan, FilePlan, plan_column, refuse_byte_limit};
-use super::column::{ChunkPages, ColumnWriter, Context, Scratch};
+use super::column::{ColumnWriter, Scratch, Shared};
 use super::compress::{self, Compressor};
 use super::encode::Growth;
 use super::footer::{Footer, RowGroup};
@@ -24,7 +24,7 @@ use super::table::Piece;
 use super::upstream_column::{SharedOutput, SharedSpill, UpstreamColumn, lock, lock_spill};
 use super::written::{Metadata, WrittenFile};
 use crate::ledger::{Ledger, Purpose};
-use crate::strategy::{CodecContext, EncoderBuffers, Order, PageSink};
+use crate::strategy::{EncoderBuffers, Order, PageSink};
 
 /// Who writes a field.
 enum Route {
@@ -45,7 +45,6 @@ pub(super) struct FileWriter<W: Write + Send> {
     /// For the columns that the parquet crate writes.
     properties: WriterProperties,
     sorting: Option<Vec<SortingColumn>>,
-    plan: FilePlan,
     routes: Vec<Route>,
     /// The first leaf column of each field.
     leaves: Vec<usize>,
@@ -53,11 +52,7 @@ pub(super) struct FileWriter<W: Write + Send> {
     row_groups: Vec<RowGroup>,
     /// Of all of them, in the heap.
     row_group_bytes: usize,
-    buffers: EncoderBuffers,
-    growth: Growth,
-    scratch: Scratch,
-    compressor: Compressor,
-    spill: Spill,
+    shared: Shared,
     /// The pages of columns that the parquet crate writes.
     upstream_spill: SharedSpill,
     /// The columns of the row group that has begun, where they are all open.
@@ -141,17 +136,19 @@ impl<W: Write + Send> FileWriter<W> {
             schema,
             properties,
             sorting,
-            plan,
             routes,
             leaves: first_leaves,
             footer,
             row_groups: Vec::new(),
             row_group_bytes: 0,
-            buffers,
-            growth: Growth::new(buffers.encode),
-            scratch: Scratch::default(),
-            compressor: Compressor::default(),
-            spill: Spill::new(spill_folder),
+            shared: Shared {
+                file: plan,
+                buffers,
+                growth: Growth::new(buffers.encode),
+                scratch: Scratch::default(),
+                compressor: Compressor::default(),
+                spill: Spill::new(spill_folder),
+            },
             upstream_spill: Arc::new(Mutex::new(Spill::new(spill_folder))),
             open: Vec::new(),
             open_rows: 0,
@@ -175,21 +172,8 @@ impl<W: Write + Send> FileWriter<W> {
             let array = batch.column(field);
             result = match column {
                 Open::Own(writer) => {
-                    let written = {
-                        let pages = match self.buffers.sink {
-                            PageSink::Spill => ChunkPages::Spill(&mut self.spill),
-                            _ => ChunkPages::Memory,
-                        };
-                        let mut context = context(
-                            &self.plan,
-                            self.buffers,
-                            &self.growth,
-                            &mut self.scratch,
-                            &mut self.compressor,
-                            pages,
-                        );
-                        writer.write(array.as_ref(), rows.clone(), &mut context)
-                    };
+                    let mut context = self.shared.context(None);
+                    let written = writer.write(array.as_ref(), rows.clone(), &mut context);
                     self.account.column(self.leaves[field], writer.heap());
                     written
                 }
@@ -221,7 +205,7 @@ impl<W: Write + Send> FileWriter<W> {
                 &self.schema,
                 &self.properties,
                 (&self.output, &self.upstream_spill),
-                (self.buffers, &self.growth),
+                (self.shared.buffers, &self.shared.growth),
             )?;
             if let Open::Own(writer) = &column {
                 self.account.column(self.leaves[field], writer.heap());
@@ -282,7 +266,7 @@ impl<W: Write + Send> FileWriter<W> {
             &self.schema,
             &self.properties,
             (&self.output, &self.upstream_spill),
-            (self.buffers, &self.growth),
+            (self.shared.buffers, &self.shared.growth),
         )?;
         for piece in pieces {
             let array: &ArrayRef = piece.batch.column(field);
@@ -295,19 +279,7 @@ impl<W: Write + Send> FileWriter<W> {
                 }
                 Open::Own(writer) => {
                     let mut output = lock(&self.output);
-                    let pages = match self.buffers.sink {
-                        PageSink::Direct => ChunkPages::File(&mut *output),
-                        PageSink::Spill => ChunkPages::Spill(&mut self.spill),
-                        PageSink::Chunk => ChunkPages::Memory,
-                    };
-                    let mut context = context(
-                        &self.plan,
-                        self.buffers,
-                        &self.growth,
-                        &mut self.scratch,
-                        &mut self.compressor,
-                        pages,
-                    );
+                    let mut context = self.shared.context(Some(&mut *output));
                     writer.write(array.as_ref(), rows, &mut context)?;
                     drop(output);
                     self.account.column(self.leaves[field], writer.heap());
@@ -335,28 +307,16 @@ impl<W: Write + Send> FileWriter<W> {
             }
         };
         let mut output = lock(&self.output);
-        let pages = match self.buffers.sink {
-            PageSink::Direct => ChunkPages::File(&mut *output),
-            PageSink::Spill => ChunkPages::Spill(&mut self.spill),
-            PageSink::Chunk => ChunkPages::Memory,
-        };
-        let mut context = context(
-            &self.plan,
-            self.buffers,
-            &self.growth,
-            &mut self.scratch,
-            &mut self.compressor,
-            pages,
-        );
+        let mut context = self.shared.context(Some(&mut *output));
         writer.finish(&mut context)?;
         self.account.column(self.leaves[field], writer.heap());
         for page in writer.take_pages() {
-            self.spill.copy_to(&page, &mut *output)?;
+            self.shared.spill.copy_to(&page, &mut *output)?;
         }
         let chunk = writer.metadata();
         let start = output.position() - chunk.stored();
         let end = output.position();
-        let bloom = writer.take_bloom(&self.plan);
+        let bloom = writer.take_bloom(&self.shared.file);
         let bloom = match bloom {
             Some(filter) => {
                 filter.write(&mut *output)?;
@@ -369,11 +329,11 @@ impl<W: Write + Send> FileWriter<W> {
         row_group.push(
             |out| {
                 let name = self.schema.field(field).name();
-                chunk.write_metadata(out, name, start, bloom, plan, &self.plan);
+                chunk.write_metadata(out, name, start, bloom, plan, &self.shared.file);
             },
             |out| chunk.write_column_index(out, plan),
             |out| {
-                if self.plan.offset_index {
+                if self.shared.file.offset_index {
                     chunk.write_offset_index(out, start, plan);
                 }
             },
@@ -389,7 +349,7 @@ impl<W: Write + Send> FileWriter<W> {
 
     /// Gives back what the temporary files take on the disk.
     fn clear_spills(&mut self) -> Result<()> {
-        self.spill.clear()?;
+        self.shared.spill.clear()?;
         lock_spill(&self.upstream_spill).clear()
     }
 
@@ -497,15 +457,19 @@ impl<W: Write + Send> FileWriter<W> {
     }
 
     fn charge_scratch(&mut self) {
-        let peak = self.scratch.take_peak();
-        let scratch = self.scratch.heap_bytes();
-        let encoder = scratch + self.growth.heap_bytes() + self.compressor.heap_bytes();
-        self.account.shared(Purpose::Encoder, encoder, peak);
+        let shared = &mut self.shared;
+        let peak = shared.scratch.take_peak();
+        let encoder = shared.scratch.heap_bytes()
+            + shared.growth.heap_bytes()
+            + shared.compressor.heap_bytes();
+        // While a page was put together, its buffers stood beside all else.
+        let top = encoder - shared.scratch.page_bytes() + peak;
+        self.account.shared(Purpose::Encoder, encoder, top);
         let upstream_spill = lock_spill(&self.upstream_spill).heap_bytes();
-        let spills = self.spill.heap_bytes() + upstream_spill;
+        let spills = self.shared.spill.heap_bytes() + upstream_spill;
         self.account.shared(Purpose::PageStore, spills, 0);
         self.account
-            .shared(Purpose::Codec, self.compressor.c_heap_bytes(), 0);
+            .shared(Purpose::Codec, self.shared.compressor.c_heap_bytes(), 0);
     }
 }
 
@@ -530,24 +494,6 @@ fn open_column<W: Write + Send>(
             (buffers.sink == PageSink::Spill).then_some(spill),
         )?)),
     })
-}
-
-fn context<'a>(
-    file: &'a FilePlan,
-    buffers: EncoderBuffers,
-    growth: &'a Growth,
-    scratch: &'a mut Scratch,
-    compressor: &'a mut Compressor,
-    pages: ChunkPages<'a>,
-) -> Context<'a> {
-    Context {
-        file,
-        buffers,
-        growth,
-        scratch,
-        compressor: (buffers.codec == CodecContext::Shared).then_some(compressor),
-        pages,
-    }
 }
 
 /// An error with the column that it is about.

@@ -1,10 +1,42 @@
 //! What the columns of a writer share while they are encoded: plans, buffers, and where pages go.
 
+use std::io::Write;
+
 use super::super::compress::Compressor;
 use super::super::encode::Growth;
 use super::super::pages::Spill;
 use super::plan::FilePlan;
-use crate::strategy::EncoderBuffers;
+use crate::strategy::{CodecContext, EncoderBuffers, PageSink};
+
+/// What a file has one of, for all its columns.
+pub(crate) struct Shared {
+    pub(crate) file: FilePlan,
+    pub(crate) buffers: EncoderBuffers,
+    pub(crate) growth: Growth,
+    pub(crate) scratch: Scratch,
+    pub(crate) compressor: Compressor,
+    pub(crate) spill: Spill,
+}
+
+impl Shared {
+    /// What a column is encoded with. Its pages can go straight to `output`, where it is given and the strategy lets them.
+    pub(crate) fn context<'a>(&'a mut self, output: Option<&'a mut dyn Write>) -> Context<'a> {
+        let pages = match (self.buffers.sink, output) {
+            (PageSink::Direct, Some(output)) => ChunkPages::File(output),
+            (PageSink::Spill, _) => ChunkPages::Spill(&mut self.spill),
+            _ => ChunkPages::Memory,
+        };
+        let shared = self.buffers.codec == CodecContext::Shared;
+        Context {
+            file: &self.file,
+            buffers: self.buffers,
+            growth: &self.growth,
+            scratch: &mut self.scratch,
+            compressor: shared.then_some(&mut self.compressor),
+            pages,
+        }
+    }
+}
 
 /// What the columns of a writer share while they are encoded.
 pub(crate) struct Context<'a> {
@@ -22,7 +54,7 @@ pub(crate) enum ChunkPages<'a> {
     Memory,
     Spill(&'a mut Spill),
     /// Straight to the file, once the chunk's dictionary is.
-    File(&'a mut dyn std::io::Write),
+    File(&'a mut dyn Write),
 }
 
 /// Buffers in which pages are put together.
@@ -54,7 +86,8 @@ impl Scratch {
             + self.page_bytes()
     }
 
-    fn page_bytes(&self) -> usize {
+    /// Of these, the buffers in which pages are put together.
+    pub(crate) fn page_bytes(&self) -> usize {
         self.body.capacity() + self.compressed.capacity()
     }
 

@@ -9,5 +9,5 @@ mod source;
 mod statistics;
 mod writer;
 
-pub(super) use self::context::{ChunkPages, Context, Scratch};
+pub(super) use self::context::{Scratch, Shared};
 pub(super) use self::writer::{ChunkHeap, ColumnWriter};
