@@ -182,7 +182,15 @@ impl<W: Write + Send> UpstreamColumn<W> {
         } else {
             array.slice(rows.start, rows.len())
         };
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![array])?;
+        // A batch of the array's own type: the same values may come in another form than the column's.
+        let field = self.schema.field(0);
+        let schema = if field.data_type() == array.data_type() {
+            Arc::clone(&self.schema)
+        } else {
+            let field = field.clone().with_data_type(array.data_type().clone());
+            Arc::new(Schema::new(vec![field]))
+        };
+        let batch = RecordBatch::try_new(schema, vec![array])?;
         self.writer.write(&batch)
     }
 

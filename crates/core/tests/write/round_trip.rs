@@ -241,3 +241,46 @@ fn key_value_metadata_can_be_added() {
         assert_eq!(pairs.len(), 3, "{strategy}");
     }
 }
+
+/// Batches may hold the same values in another form than the schema names, in columns of this crate and in those that the
+/// parquet crate writes.
+#[test]
+fn other_forms_of_the_same_values_come_back_as_the_schema_has_them() {
+    use alloquet_core::Writer;
+    use arrow_array::types::Int32Type;
+    use arrow_array::{
+        ArrayRef, DictionaryArray, LargeStringArray, RecordBatch, StringArray, StringViewArray,
+    };
+    use std::sync::Arc;
+    let texts = || ["a", "bc", "a", ""];
+    let plain: ArrayRef = Arc::new(StringArray::from_iter_values(texts()));
+    let forms: [ArrayRef; 4] = [
+        Arc::clone(&plain),
+        Arc::new(LargeStringArray::from_iter_values(texts())),
+        Arc::new(StringViewArray::from_iter_values(texts())),
+        Arc::new(texts().into_iter().collect::<DictionaryArray<Int32Type>>()),
+    ];
+    let expected = RecordBatch::try_from_iter([("c", plain)]).unwrap();
+    // LZ4 is left to the parquet crate.
+    for codec in [Compression::SNAPPY, Compression::LZ4] {
+        let properties = WriterProperties::builder().set_compression(codec).build();
+        for strategy in STRATEGIES {
+            let mut writer =
+                Writer::try_new(Vec::new(), expected.schema(), Some(properties.clone()))
+                    .unwrap()
+                    .with_strategy(strategy.parse().unwrap())
+                    .unwrap();
+            for form in &forms {
+                let batch = RecordBatch::try_from_iter([("c", Arc::clone(form))]).unwrap();
+                writer.write(&batch).unwrap();
+            }
+            let file = writer.into_inner().unwrap().into();
+            let expected = vec![expected.clone(); forms.len()];
+            assert_same(
+                &expected,
+                &read(&file, true),
+                &format!("{codec} {strategy}"),
+            );
+        }
+    }
+}
