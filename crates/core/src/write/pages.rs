@@ -144,3 +144,40 @@ fn failed(what: &str, folder: &Path, error: &io::Error) -> ParquetError {
         folder.display()
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spilled_comes_back_and_its_room_is_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spill = Spill::new(folder.path());
+        for round in 0..2u8 {
+            // Longer than what is copied at once, and shorter.
+            let pages: Vec<Vec<u8>> = [3 * COPY_BYTES + 7, 0, 5]
+                .map(|len| vec![round + len as u8; len])
+                .into();
+            let stored: Vec<Stored> = pages
+                .iter()
+                .map(|page| spill.store(&[&page[..page.len() / 2], &page[page.len() / 2..]]))
+                .collect::<Result<_>>()
+                .unwrap();
+            for (page, stored) in pages.iter().zip(&stored).rev() {
+                let mut out = b"before".to_vec();
+                spill.copy_to(stored, &mut out).unwrap();
+                assert_eq!(out[6..], page[..]);
+                assert_eq!(stored.heap_bytes(), 0);
+            }
+            let on_disk = |spill: &Spill| {
+                let file = spill.file.as_ref().unwrap();
+                file.get_ref().metadata().unwrap().len()
+            };
+            assert_eq!(on_disk(&spill), (3 * COPY_BYTES + 12) as u64);
+            spill.clear().unwrap();
+            assert_eq!(on_disk(&spill), 0);
+        }
+        // It never had a name.
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
