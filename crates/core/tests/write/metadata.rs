@@ -16,6 +16,8 @@ fn facts(chunk: &ColumnChunkMetaData) -> String {
             chunk.compression(),
             chunk.num_values(),
             chunk.statistics(),
+            // What is printed of statistics leaves it out.
+            chunk.statistics().map(|s| s.nan_count_opt()),
             chunk.page_encoding_stats_mask(),
             chunk.unencoded_byte_array_data_bytes(),
             chunk.definition_level_histogram(),
