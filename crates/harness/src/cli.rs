@@ -247,6 +247,14 @@ pub(crate) enum KindArg {
     Heap,
     /// Leave the allocator bare.
     Rss,
+    /// Count, halt at the peak and say where the RSS is.
+    Explain,
+    /// Leave the allocator bare and look at what stays resident afterwards.
+    Settle,
+    /// Count, and do the work many times.
+    Cycles,
+    /// Count, and look at memory over time.
+    Timeline,
 }
 
 impl From<KindArg> for Kind {
@@ -254,6 +262,10 @@ impl From<KindArg> for Kind {
         match kind {
             KindArg::Heap => Self::Heap,
             KindArg::Rss => Self::Rss,
+            KindArg::Explain => Self::Explain,
+            KindArg::Settle => Self::Settle,
+            KindArg::Cycles => Self::Cycles,
+            KindArg::Timeline => Self::Timeline,
         }
     }
 }
@@ -276,15 +288,29 @@ impl From<WorkloadArg> for Workload {
     }
 }
 
-/// Whether these are the arguments of a worker that counts its heap. Asked before anything else is done, because what
-/// is allocated before counting starts is not counted.
-pub(crate) fn is_heap_worker(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> bool {
+/// The kind of sample, where these are the arguments of a worker that counts its allocations. Asked before anything
+/// else is done, because what is allocated before counting starts is not counted.
+pub(crate) fn counting_worker(
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Option<Kind> {
     let mut arguments = arguments.into_iter().skip(1);
-    ["worker", "--kind", "heap"].iter().all(|expected| {
-        arguments
-            .next()
-            .is_some_and(|argument| argument.as_ref() == OsStr::new(expected))
-    })
+    for expected in ["worker", "--kind"] {
+        if arguments.next()?.as_ref() != OsStr::new(expected) {
+            return None;
+        }
+    }
+    let given = arguments.next()?;
+    // Nothing is allocated here, not even a kind's name.
+    let name = |kind: &Kind| match kind {
+        Kind::Heap => "heap",
+        Kind::Rss => "rss",
+        Kind::Explain => "explain",
+        Kind::Settle => "settle",
+        Kind::Cycles => "cycles",
+        Kind::Timeline => "timeline",
+    };
+    let mut kinds = Kind::ALL.into_iter();
+    kinds.find(|kind| kind.counts() && given.as_ref() == OsStr::new(name(kind)))
 }
 
 #[cfg(test)]
@@ -299,10 +325,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_heap_worker_counts() {
-        assert!(is_heap_worker(["alloquet", "worker", "--kind", "heap"]));
-        assert!(!is_heap_worker(["alloquet", "worker", "--kind", "rss"]));
-        assert!(!is_heap_worker(["alloquet", "env"]));
-        assert!(!is_heap_worker(["worker", "--kind", "heap"]));
+    fn only_workers_of_some_kinds_count() {
+        for kind in Kind::ALL {
+            let arguments = ["alloquet", "worker", "--kind", &kind.to_string()];
+            assert_eq!(counting_worker(arguments), kind.counts().then_some(kind));
+        }
+        assert_eq!(counting_worker(["alloquet", "env"]), None);
+        assert_eq!(counting_worker(["worker", "--kind", "heap"]), None);
     }
 }

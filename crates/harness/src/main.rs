@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use self::cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    if cli::is_heap_worker(std::env::args_os()) {
+    if cli::counting_worker(std::env::args_os()).is_some() {
         allocator::start_counting();
     }
     let done = match Cli::command() {

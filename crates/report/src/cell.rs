@@ -74,8 +74,12 @@ pub struct Block {
     pub work: Work,
     /// With how many threads.
     pub threads: u32,
+    /// How many readers or writers at once.
+    pub concurrent: u32,
     /// In batches of how many rows.
     pub batch_rows: u64,
+    /// Within how much memory, in bytes; `None` where there was no limit.
+    pub memory_limit_bytes: Option<u64>,
     /// Of a write, how; `None` of a read.
     #[serde(flatten)]
     pub writing: Option<Writing>,
@@ -140,7 +144,9 @@ impl Cell {
                     scale_columns: Factor(sample.scale_columns),
                 },
                 threads: sample.threads,
+                concurrent: sample.concurrent,
                 batch_rows: sample.batch_rows,
+                memory_limit_bytes: sample.memory_limit_bytes,
                 writing: sample.situation.map(|situation| Writing {
                     situation,
                     writers: sample.writers.unwrap_or(1),

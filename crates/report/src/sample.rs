@@ -7,6 +7,7 @@ mod append;
 mod error;
 mod older;
 mod read;
+mod words;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,80 +15,11 @@ use std::fmt;
 pub use append::SampleWriter;
 pub use error::SampleError;
 pub use read::{Samples, read_samples};
+pub use words::{Kind, Situation, Status, Workload};
 
 /// The version of the CSV's columns and their meaning. It goes up with every change of either; the version before
 /// stays readable.
-pub const SCHEMA_VERSION: u32 = 3;
-
-/// What a sample measures. Counting slows the work, so times and heap come from separate processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Allocations are counted: peak heap, calls and bytes. No times, RSS or faults.
-    Heap,
-    /// The allocator is bare: times, RSS and faults. No heap figures.
-    Rss,
-}
-
-/// Whether the sample's work was done. Agreement with other samples is for [`verify`](crate::verify::verify).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// The work was done and the sample is consistent in itself.
-    Ok,
-    /// It was not; the `error` column says why, and the measures are empty.
-    Failed,
-}
-
-/// What is done with the dataset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Workload {
-    /// The file is read, batch by batch.
-    Read,
-    /// The file is written from batches made beforehand.
-    Write,
-}
-
-/// Where the batches that are written come from.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Situation {
-    /// The whole table is in memory anyway: what counts is the heap above it.
-    #[default]
-    Resident,
-    /// Batches come one after the other and are dropped once they are written: what a writer holds of them counts.
-    Arriving,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Heap => "heap",
-            Self::Rss => "rss",
-        })
-    }
-}
-
-impl fmt::Display for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        })
-    }
-}
-
-impl fmt::Display for Situation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Resident => "resident",
-            Self::Arriving => "arriving",
-        })
-    }
-}
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// One run of one cell in a fresh process: one row of the CSV.
 ///
@@ -237,6 +169,49 @@ pub struct Sample {
     pub ledger_page_store_bytes: Option<u64>,
     /// Bytes of what the parquet crate's own writer encoded at the ledger's peak, as far as it tells.
     pub ledger_upstream_bytes: Option<u64>,
+    /// Readers or writers at work at once, each in a thread of its own with the whole work.
+    #[serde(default = "one")]
+    pub concurrent: u32,
+    /// How often the work was done in the one process, of a `cycles` sample.
+    pub cycles: Option<u64>,
+    /// The memory that the sample was to fit in, in bytes.
+    pub memory_limit_bytes: Option<u64>,
+    /// What held it to that: `cgroup-v1`, `cgroup-v2`, or `rss`, where max RSS was compared afterwards.
+    #[serde(default)]
+    pub limited_by: String,
+    /// The CPUs that the process was pinned to, such as `0,1`; empty where it was not.
+    #[serde(default)]
+    pub cpus: String,
+    /// When its process was started, in seconds of Unix time.
+    pub started_s: Option<f64>,
+    /// When its process had ended, in seconds of Unix time.
+    pub ended_s: Option<f64>,
+    /// Number of the call, of those that allocate or reallocate within the window, from 1, at which the heap peaked.
+    pub heap_peak_call: Option<u64>,
+    /// Bytes live in the Rust heap after everything that the work made was dropped.
+    pub heap_after_bytes: Option<u64>,
+    /// The file-backed part of the RSS at the window's end (`RssFile`), in bytes.
+    pub rss_file_bytes: Option<u64>,
+    /// RSS at the window's end with what is shared divided by its sharers (`Pss`), in bytes.
+    pub pss_bytes: Option<u64>,
+    /// Dirty pages that are this process's alone at the window's end (`Private_Dirty`), in bytes.
+    pub private_dirty_bytes: Option<u64>,
+    /// The part of the RSS at the window's end that the kernel takes back when it needs to (`LazyFree`), in bytes.
+    pub lazy_free_bytes: Option<u64>,
+    /// The part of the RSS at the window's end that is huge pages (`AnonHugePages`), in bytes.
+    pub anon_huge_bytes: Option<u64>,
+    /// Bytes live at the window's end by the allocator's own statistics.
+    pub allocator_live_bytes: Option<u64>,
+    /// Bytes that the allocator had from the system at the window's end, by its own statistics.
+    pub allocator_committed_bytes: Option<u64>,
+    /// Bytes of address space that the allocator kept without memory behind it at the window's end.
+    pub allocator_retained_bytes: Option<u64>,
+    /// Bytes in use in libc's own heap at the window's end (`mallinfo2`).
+    pub libc_heap_bytes: Option<u64>,
+    /// Bytes free in libc's own heap at the window's end (`mallinfo2`).
+    pub libc_free_bytes: Option<u64>,
+    /// Bytes free in libc's own heap after everything that the work made was dropped (`mallinfo2`).
+    pub libc_free_after_bytes: Option<u64>,
 }
 
 impl Sample {
@@ -310,12 +285,38 @@ impl Sample {
             ledger_encoder_bytes: None,
             ledger_page_store_bytes: None,
             ledger_upstream_bytes: None,
+            concurrent: 1,
+            cycles: None,
+            memory_limit_bytes: None,
+            limited_by: String::new(),
+            cpus: String::new(),
+            started_s: None,
+            ended_s: None,
+            heap_peak_call: None,
+            heap_after_bytes: None,
+            rss_file_bytes: None,
+            pss_bytes: None,
+            private_dirty_bytes: None,
+            lazy_free_bytes: None,
+            anon_huge_bytes: None,
+            allocator_live_bytes: None,
+            allocator_committed_bytes: None,
+            allocator_retained_bytes: None,
+            libc_heap_bytes: None,
+            libc_free_bytes: None,
+            libc_free_after_bytes: None,
         }
     }
 
     /// The same sample as a failure: says why, and every measure is emptied.
     #[must_use]
     pub fn failed(self, error: impl fmt::Display) -> Self {
+        self.without_measures(Status::Failed, error)
+    }
+
+    /// The same sample with its work not done: says why, and every measure is emptied.
+    #[must_use]
+    pub fn without_measures(self, status: Status, error: impl fmt::Display) -> Self {
         Self {
             schema_version: self.schema_version,
             run_id: self.run_id,
@@ -331,7 +332,7 @@ impl Sample {
             strategy: self.strategy,
             threads: self.threads,
             batch_rows: self.batch_rows,
-            status: Status::Failed,
+            status,
             error: one_line(&error.to_string()),
             label: self.label,
             scale_rows: self.scale_rows,
@@ -341,9 +342,21 @@ impl Sample {
             situation: self.situation,
             writers: self.writers,
             properties: self.properties,
+            concurrent: self.concurrent,
+            cycles: self.cycles,
+            memory_limit_bytes: self.memory_limit_bytes,
+            limited_by: self.limited_by,
+            cpus: self.cpus,
+            started_s: self.started_s,
+            ended_s: self.ended_s,
             ..Self::new(self.kind, self.workload)
         }
     }
+}
+
+/// For rows from before the column was there.
+fn one() -> u32 {
+    1
 }
 
 /// A text on one line: runs of white space become one space.
@@ -421,7 +434,7 @@ mod tests {
             ledger_metadata_bytes largest_stored_pages_bytes largest_pages_bytes \
             process_max_rss_bytes disk_read_bytes situation writers properties leaf_columns \
             memory_size_error ledger_input_bytes ledger_encoder_bytes ledger_page_store_bytes \
-            ledger_upstream_bytes";
+            ledger_upstream_bytes concurrent cycles memory_limit_bytes limited_by cpus started_s ended_s heap_peak_call heap_after_bytes rss_file_bytes pss_bytes private_dirty_bytes lazy_free_bytes anon_huge_bytes allocator_live_bytes allocator_committed_bytes allocator_retained_bytes libc_heap_bytes libc_free_bytes libc_free_after_bytes";
         assert_eq!(columns(), expected.split_whitespace().collect::<Vec<_>>());
     }
 

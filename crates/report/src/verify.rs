@@ -242,8 +242,8 @@ fn by_block(
 
 fn unverified(_: &Cell, samples: &[&Sample]) -> Option<String> {
     some_of(samples, |sample| match sample.kind {
-        Kind::Heap => sample.checksum.is_none() || sample.fold.is_none(),
-        Kind::Rss => sample.fold.is_none(),
+        Kind::Heap | Kind::Explain => sample.checksum.is_none() || sample.fold.is_none(),
+        Kind::Rss | Kind::Settle | Kind::Cycles | Kind::Timeline => sample.fold.is_none(),
     })
 }
 

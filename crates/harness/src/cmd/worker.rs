@@ -71,13 +71,18 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
         );
     }
     let mut outcome = measure(&job)?;
-    if let Measures::Rss(rss) = &mut outcome.measures {
+    let process_max = match &mut outcome.measures {
+        Measures::Heap(_) => None,
+        Measures::Rss(rss) => Some(&mut rss.process_max_rss_bytes),
+        Measures::Watched(watched) => Some(&mut watched.process_max_rss_bytes),
+    };
+    if let Some(process_max) = process_max {
         // Verifying what was written comes after the window, and counts in the parent's
         // `ru_maxrss`.
         let peak = Resident::now()
             .context("cannot read /proc/self/status")?
             .peak_bytes;
-        rss.process_max_rss_bytes = rss.process_max_rss_bytes.max(peak);
+        *process_max = peak.max(*process_max);
     }
     outcome.flags.extend(
         check

@@ -29,6 +29,9 @@ pub(crate) struct Job {
     /// How to write, besides the strategy; of no meaning for a read.
     #[serde(default)]
     pub(crate) writing: Writing,
+    /// How it is done, whatever the work.
+    #[serde(default)]
+    pub(crate) conduct: Conduct,
     /// Where the file was generated from, if it was.
     pub(crate) dataset: Option<DatasetSource>,
     /// The file's keys, resolved.
@@ -53,6 +56,38 @@ impl Default for Writing {
             situation: Situation::default(),
             writers: 1,
             changes: Changes::default(),
+        }
+    }
+}
+
+/// How a sample's work is done, whatever the work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Conduct {
+    /// Threads that share the work of one reader; at least 1.
+    pub(crate) threads: usize,
+    /// Readers or writers at work at once, each in a thread of its own with the whole work; at least 1.
+    pub(crate) concurrent: usize,
+    /// How often a `cycles` sample does the work.
+    pub(crate) cycles: u32,
+    /// Milliseconds between the points of a `timeline` sample.
+    pub(crate) timeline_ms: u32,
+    /// The call of the window, of those that allocate or reallocate, from 1, after which an `explain` sample looks:
+    /// that at which the heap of a `heap` sample of its cell peaked.
+    pub(crate) peak_call: Option<u64>,
+    /// The CPUs to run on; all where there are none.
+    pub(crate) cpus: Vec<usize>,
+}
+
+impl Default for Conduct {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            concurrent: 1,
+            cycles: 1,
+            timeline_ms: 10,
+            peak_call: None,
+            cpus: Vec::new(),
         }
     }
 }

@@ -17,9 +17,9 @@ use alloquet_report::sample::Workload;
 use anyhow::Result;
 
 pub(crate) use self::changes::Changes;
-pub(crate) use self::job::{DatasetSource, Job, Writing};
+pub(crate) use self::job::{Conduct, DatasetSource, Job, Writing};
 pub(crate) use self::outcome::{DoneReply, Outcome, Reply};
-pub(crate) use self::window::{HeapMeasures, Measures, RssMeasures};
+pub(crate) use self::window::{HeapMeasures, Measures, RssMeasures, WatchedMeasures};
 pub(crate) use self::write::{WriteLane, write_strategies};
 
 /// Does the job's work and measures it.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use alloquet_core::{LedgerPeak, PageInfo};
+use alloquet_report::parts::Part;
+use alloquet_report::series::Point;
 use parquet::basic::PageType;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +67,10 @@ pub(crate) struct Outcome {
     pub(crate) ledger: Option<LedgerFacts>,
     /// The file's pages, in heap samples of reading.
     pub(crate) pages: Option<PageFacts>,
+    /// Where the RSS was, of an `explain` sample.
+    pub(crate) parts: Vec<Part>,
+    /// Memory over time, of a `settle`, `cycles` or `timeline` sample.
+    pub(crate) points: Vec<Point>,
     /// What a reader of the sample should know, one sentence each.
     pub(crate) flags: Vec<String>,
 }
@@ -102,6 +108,8 @@ pub(super) struct Work {
     pub(super) memory_size_error: Option<f64>,
     pub(super) ledger: Option<LedgerFacts>,
     pub(super) pages: Option<PageFacts>,
+    pub(super) parts: Vec<Part>,
+    pub(super) points: Vec<Point>,
 }
 
 /// The largest data page of each column, summed over the columns, in bytes: what buffers of one
@@ -153,6 +161,8 @@ impl From<Work> for Outcome {
             memory_size_error: work.memory_size_error,
             ledger: work.ledger,
             pages: work.pages,
+            parts: work.parts,
+            points: work.points,
             flags: work.flags,
         }
     }

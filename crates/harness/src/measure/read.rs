@@ -33,11 +33,12 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let leaf_columns = builder.parquet_schema().num_columns() as u64;
     let num_rows = builder.metadata().file_metadata().num_rows();
     let (mut checksum, pages) = match job.kind {
-        Kind::Heap => (
+        // The heap of an `explain` sample must be that of a `heap` sample, call by call.
+        Kind::Heap | Kind::Explain => (
             Some(Checksum::new(builder.schema())?),
             Some(listed(builder.pages())),
         ),
-        Kind::Rss => (None, None),
+        Kind::Rss | Kind::Settle | Kind::Cycles | Kind::Timeline => (None, None),
     };
     let mut fold = Fold::default();
 
@@ -74,6 +75,8 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         memory_size_error: None,
         ledger: Some(LedgerFacts::from(&ledger.peak())),
         pages: pages.flatten(),
+        parts: Vec::new(),
+        points: Vec::new(),
     };
     Ok(work.into())
 }

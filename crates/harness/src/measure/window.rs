@@ -33,6 +33,8 @@ pub(crate) enum Measures {
     Heap(HeapMeasures),
     /// Of an `rss` sample.
     Rss(RssMeasures),
+    /// Of a sample that looks at memory while or after it works: `explain`, `settle`, `cycles`, `timeline`.
+    Watched(WatchedMeasures),
 }
 
 /// The counted heap: requested bytes and calls of the global allocator, within the window.
@@ -50,6 +52,24 @@ pub(crate) struct HeapMeasures {
     pub(crate) reallocations: u64,
     /// Bytes still live once everything the work made was dropped.
     pub(crate) heap_after_bytes: u64,
+    /// Number of the call, of those that allocate or reallocate in the window, from 1, at which the heap peaked; `None`
+    /// where nothing came to the peak that was there before.
+    pub(crate) heap_peak_call: Option<u64>,
+}
+
+/// What a sample that looks at memory while or after it works has in common with the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WatchedMeasures {
+    /// The counted heap, where allocations are counted.
+    pub(crate) heap: Option<HeapMeasures>,
+    /// `VmHWM` at the end of the window, in bytes, reset when it opened.
+    pub(crate) max_rss_bytes: u64,
+    /// Resident bytes when the window opened.
+    pub(crate) rss_before_bytes: u64,
+    /// Resident bytes right after everything the work made was dropped.
+    pub(crate) rss_after_bytes: u64,
+    /// `VmHWM` over all phases so far, in bytes.
+    pub(crate) process_max_rss_bytes: u64,
 }
 
 /// The operating system's view of the process.
@@ -99,12 +119,12 @@ impl Window {
     /// not count.
     pub(crate) fn open(kind: Kind) -> Result<Self> {
         anyhow::ensure!(
-            kind != Kind::Heap || allocator::is_counting(),
-            "a heap sample needs counting from the start: run `alloquet worker --kind heap`"
+            !kind.counts() || allocator::is_counting(),
+            "a sample of kind {kind} needs counting from the start: run `alloquet worker --kind {kind}`"
         );
         let mut flags = Vec::new();
         let resident_before = resident()?;
-        if kind == Kind::Rss
+        if kind != Kind::Heap
             && let Err(error) = memory::reset_peak()
         {
             flags.push(format!(
@@ -139,15 +159,27 @@ impl Window {
             .context("cannot read this process's CPU time and faults")?
             .since(&self.usage_before);
         let resident = resident()?;
+        let heap = HeapMeasures {
+            heap_before_bytes: self.counts_before.live_bytes,
+            heap_peak_bytes: counts.peak_bytes,
+            allocated_bytes: counts.allocated_bytes - self.counts_before.allocated_bytes,
+            allocations: counts.allocations - self.counts_before.allocations,
+            reallocations: counts.reallocations - self.counts_before.reallocations,
+            heap_after_bytes: 0,
+            heap_peak_call: None,
+        };
+        let process_max_rss_bytes = resident.peak_bytes.max(self.resident_before.peak_bytes);
         let measures = match self.kind {
-            Kind::Heap => Measures::Heap(HeapMeasures {
-                heap_before_bytes: self.counts_before.live_bytes,
-                heap_peak_bytes: counts.peak_bytes,
-                allocated_bytes: counts.allocated_bytes - self.counts_before.allocated_bytes,
-                allocations: counts.allocations - self.counts_before.allocations,
-                reallocations: counts.reallocations - self.counts_before.reallocations,
-                heap_after_bytes: 0,
-            }),
+            Kind::Heap => Measures::Heap(heap),
+            Kind::Explain | Kind::Settle | Kind::Cycles | Kind::Timeline => {
+                Measures::Watched(WatchedMeasures {
+                    heap: self.kind.counts().then_some(heap),
+                    max_rss_bytes: resident.peak_bytes,
+                    rss_before_bytes: self.resident_before.rss_bytes,
+                    rss_after_bytes: 0,
+                    process_max_rss_bytes,
+                })
+            }
             Kind::Rss => Measures::Rss(RssMeasures {
                 wall_s: seconds(wall),
                 user_s: seconds(usage.user),
@@ -158,7 +190,7 @@ impl Window {
                 rss_anon_bytes: resident.anon_bytes,
                 rss_file_bytes: resident.file_bytes,
                 rss_after_bytes: 0,
-                process_max_rss_bytes: resident.peak_bytes.max(self.resident_before.peak_bytes),
+                process_max_rss_bytes,
                 minor_faults: usage.minor_faults,
                 major_faults: usage.major_faults,
                 disk_read_bytes: usage.disk_read_bytes,
@@ -181,6 +213,12 @@ impl Closed {
         match &mut self.measures {
             Measures::Heap(heap) => heap.heap_after_bytes = allocator::heap_counts().live_bytes,
             Measures::Rss(rss) => rss.rss_after_bytes = resident()?.rss_bytes,
+            Measures::Watched(watched) => {
+                watched.rss_after_bytes = resident()?.rss_bytes;
+                if let Some(heap) = &mut watched.heap {
+                    heap.heap_after_bytes = allocator::heap_counts().live_bytes;
+                }
+            }
         }
         Ok((self.measures, self.flags))
     }

@@ -5,7 +5,7 @@ use alloquet_report::verify::{DISK_READS, RU_MAXRSS_DIFFERS, peaks_differ};
 
 use super::binary::Binary;
 use super::worker::Taken;
-use crate::measure::{HeapMeasures, Measures, Outcome, RssMeasures};
+use crate::measure::{HeapMeasures, Measures, Outcome, RssMeasures, WatchedMeasures};
 use crate::plan::{Step, Work};
 
 /// What every row of a run shares.
@@ -81,6 +81,7 @@ fn fill(sample: &mut Sample, outcome: Outcome) {
     match outcome.measures {
         Measures::Heap(heap) => fill_heap(sample, &heap),
         Measures::Rss(rss) => fill_rss(sample, &rss),
+        Measures::Watched(watched) => fill_watched(sample, &watched),
     }
     sample.rows = Some(outcome.rows);
     sample.values = Some(outcome.values);
@@ -115,6 +116,18 @@ fn fill_heap(sample: &mut Sample, heap: &HeapMeasures) {
     sample.allocated_bytes = Some(heap.allocated_bytes);
     sample.allocations = Some(heap.allocations);
     sample.reallocations = Some(heap.reallocations);
+    sample.heap_peak_call = heap.heap_peak_call;
+    sample.heap_after_bytes = Some(heap.heap_after_bytes);
+}
+
+fn fill_watched(sample: &mut Sample, watched: &WatchedMeasures) {
+    if let Some(heap) = &watched.heap {
+        fill_heap(sample, heap);
+    }
+    sample.max_rss_bytes = Some(watched.max_rss_bytes);
+    sample.rss_before_bytes = Some(watched.rss_before_bytes);
+    sample.rss_after_bytes = Some(watched.rss_after_bytes);
+    sample.process_max_rss_bytes = Some(watched.process_max_rss_bytes);
 }
 
 fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
@@ -125,6 +138,7 @@ fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
     sample.rss_before_bytes = Some(rss.rss_before_bytes);
     sample.rss_after_bytes = Some(rss.rss_after_bytes);
     sample.rss_anon_bytes = Some(rss.rss_anon_bytes);
+    sample.rss_file_bytes = Some(rss.rss_file_bytes);
     sample.process_max_rss_bytes = Some(rss.process_max_rss_bytes);
     sample.minor_faults = Some(rss.minor_faults);
     sample.major_faults = Some(rss.major_faults);

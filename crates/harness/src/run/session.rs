@@ -15,7 +15,7 @@ use super::prepare::{Folders, Prepared};
 use super::row::{RunFacts, row};
 use super::worker::take;
 use crate::interruption::Interruption;
-use crate::measure::Job;
+use crate::measure::{Conduct, Job};
 use crate::output::remark;
 use crate::plan::{Plan, order};
 
@@ -122,6 +122,7 @@ impl Session {
                 strategy: strategy.clone(),
                 batch_rows: work.batch_rows,
                 writing: work.writing.clone(),
+                conduct: Conduct::default(),
                 dataset: file.dataset.clone(),
                 keys: file.keys.clone(),
             };

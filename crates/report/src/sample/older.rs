@@ -1,4 +1,4 @@
-//! Files of the version before: recorded runs are never measured again, so they stay readable.
+//! Files of the versions before: recorded runs are never measured again, so they stay readable.
 //!
 //! A version that only adds columns at the end can be read as the present one. Appending to such a file is refused all the same.
 
@@ -7,27 +7,30 @@ use super::{SCHEMA_VERSION, Sample, Situation, Workload, columns};
 /// The oldest version that is read.
 pub(super) const OLDEST_VERSION: u32 = 2;
 
-/// The last column of version 2.
-const LAST_OF_VERSION_2: &str = "disk_read_bytes";
+/// The last column of each older version.
+const LAST_COLUMNS: [(u32, &str); 2] = [
+    (OLDEST_VERSION, "disk_read_bytes"),
+    (3, "ledger_upstream_bytes"),
+];
 
 /// The columns of a version; `None` for one that is not read.
 pub(super) fn columns_of(version: u32) -> Option<Vec<String>> {
     let mut columns = columns();
-    match version {
-        SCHEMA_VERSION => {}
-        OLDEST_VERSION => {
-            let last = columns.iter().position(|name| name == LAST_OF_VERSION_2);
-            columns.truncate(last? + 1);
-        }
-        _ => return None,
+    if version != SCHEMA_VERSION {
+        let (_, last) = LAST_COLUMNS.iter().find(|(older, _)| *older == version)?;
+        let last = columns.iter().position(|name| name == last);
+        columns.truncate(last? + 1);
     }
     Some(columns)
 }
 
 /// A row of any version that is read, as the present version would have it.
 pub(super) fn upgraded(sample: Sample) -> Sample {
-    if sample.schema_version == SCHEMA_VERSION {
-        return sample;
+    if sample.schema_version > OLDEST_VERSION {
+        return Sample {
+            schema_version: SCHEMA_VERSION,
+            ..sample
+        };
     }
     // Version 2 wrote with one writer, from batches that were in memory.
     let is_write = sample.workload == Workload::Write;

@@ -49,8 +49,8 @@ pub fn read_samples(path: impl AsRef<Path>) -> Result<Samples, SampleError> {
     if rows.is_empty() {
         let found: Vec<&str> = header.iter().collect();
         // Without a row nothing says which version it is.
-        let older = columns_of(OLDEST_VERSION).unwrap_or_default();
-        if older != found {
+        let mut older = (OLDEST_VERSION..SCHEMA_VERSION).filter_map(columns_of);
+        if !older.any(|older| older == found) {
             check_header(path, &found, &columns(), REMEDY)?;
         }
     }
@@ -109,10 +109,12 @@ fn check_values(path: &Path, line: u64, sample: &Sample) -> Result<(), SampleErr
         ("wall_s", sample.wall_s),
         ("user_s", sample.user_s),
         ("sys_s", sample.sys_s),
+        ("started_s", sample.started_s),
+        ("ended_s", sample.ended_s),
     ];
     for (column, value) in seconds {
         if let Some(value) = value.filter(|value| !value.is_finite() || *value < 0.0) {
-            return fail(column, format!("{value} is no length of time"));
+            return fail(column, format!("{value} is no time"));
         }
     }
     let scales = [
@@ -129,8 +131,8 @@ fn check_values(path: &Path, line: u64, sample: &Sample) -> Result<(), SampleErr
     {
         return fail("memory_size_error", format!("{error} is no share"));
     }
-    if sample.status == Status::Failed && sample.error.is_empty() {
-        return fail("error", "a failed sample must say why".to_owned());
+    if sample.status != Status::Ok && sample.error.is_empty() {
+        return fail("error", "a sample that is not ok must say why".to_owned());
     }
     Ok(())
 }
@@ -238,10 +240,13 @@ mod tests {
 
     #[test]
     fn impossible_values_are_refused() {
-        assert!(error_with("wall_s", "NaN").contains("column wall_s: NaN is no length of time"));
+        assert!(error_with("wall_s", "NaN").contains("column wall_s: NaN is no time"));
         assert!(error_with("user_s", "-1").contains("column user_s"));
         assert!(error_with("scale_rows", "0").contains("column scale_rows: 0 is no scale"));
-        assert!(error_with("status", "failed").contains("column error: a failed sample must say"));
+        assert!(
+            error_with("status", "failed")
+                .contains("column error: a sample that is not ok must say")
+        );
     }
 
     #[test]

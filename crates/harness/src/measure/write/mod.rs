@@ -61,7 +61,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let file_bytes = first.length().context("cannot look at the file written")?;
     let pages = match job.kind {
         Kind::Heap => Some(verify::pages(job, &first.file)),
-        Kind::Rss => None,
+        _ => None,
     };
     for sink in sinks {
         verify::reads_back(job, sink.file, &input)
@@ -89,6 +89,8 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         memory_size_error: run.memory_size_error,
         ledger: ledger_facts(&run.ledgers),
         pages: pages.flatten(),
+        parts: Vec::new(),
+        points: Vec::new(),
     }
     .into())
 }
@@ -147,7 +149,7 @@ struct Run {
 fn run(job: &Job, mut ready: Box<dyn Ready + '_>) -> Result<Run> {
     allocator::purge();
     let window = Window::open(job.kind)?;
-    let mut memory = (job.kind == Kind::Heap).then(MemoryCheck::start);
+    let mut memory = matches!(job.kind, Kind::Heap | Kind::Explain).then(MemoryCheck::start);
     ready.write(job.writing.situation, memory.as_mut())?;
     let closed = window.close()?;
     let ledgers = ready.ledgers().to_vec();
