@@ -1,18 +1,18 @@
 //! The command line as it is typed. What the arguments mean is decided by the commands.
 
+mod measuring;
 mod write;
 
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use alloquet_report::metric::Metric;
 use alloquet_report::sample::{Kind, Workload};
 use alloquet_report::table::Format;
-use clap::builder::TypedValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::measuring::MeasuringArgs;
 pub(crate) use self::write::WriteArgs;
 
 /// Measures which allocator, which settings and which buffer strategy should read or write a Parquet file.
@@ -66,30 +66,6 @@ pub(crate) struct DataArgs {
     pub(crate) bench_data: PathBuf,
 }
 
-/// How to measure.
-#[derive(Debug, Args)]
-pub(crate) struct MeasuringArgs {
-    /// Measure another build of this program too, in the same run; can be repeated.
-    #[arg(long, value_name = "NAME=BINARY")]
-    pub(crate) with: Vec<String>,
-    /// Timed samples of each cell. Heap samples, which repeat exactly, stay as they are.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000).map(|n| n as usize))]
-    pub(crate) reps: Option<usize>,
-    /// Seed of the order of samples; from the clock if not given, and recorded.
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Seconds after which a sample that has not ended has failed.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = value_parser!(u64).range(1..))]
-    timeout: u64,
-}
-
-impl MeasuringArgs {
-    /// How long a sample may take.
-    pub(crate) fn limit(&self) -> Duration {
-        Duration::from_secs(self.timeout)
-    }
-}
-
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -107,6 +83,12 @@ pub(crate) struct RunArgs {
     /// The folder of the CSV, MATRIX.csv, which is appended to, and of environment.json.
     #[arg(long, value_name = "DIR", default_value = "results/local")]
     pub(crate) results: PathBuf,
+    /// Go on with the last run of the CSV, which was interrupted: same matrix, options and binaries.
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Only print the samples that would be taken, in their order (give --seed to know it).
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) dry_run: bool,
     /// What to print.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(crate) format: OutputFormat,
@@ -238,6 +220,9 @@ pub(crate) struct WorkerArgs {
     /// What to measure.
     #[arg(long, value_enum)]
     pub(crate) kind: KindArg,
+    /// The file of a control group to be in from the start.
+    #[arg(long)]
+    group: Option<PathBuf>,
 }
 
 /// A sample's kind on the command line.

@@ -16,6 +16,7 @@ mod measure;
 mod output;
 mod plan;
 mod run;
+mod settings;
 #[expect(unsafe_code, reason = "libc's version has no safe binding")]
 mod sys;
 
@@ -24,6 +25,10 @@ use std::process::ExitCode;
 use self::cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    if let Some(error) = cmd::worker::join_group(std::env::args_os()) {
+        output::remark(format_args!("error: {error}"));
+        return ExitCode::FAILURE;
+    }
     if cli::counting_worker(std::env::args_os()).is_some() {
         allocator::start_counting();
     }

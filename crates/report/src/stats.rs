@@ -313,3 +313,9 @@ mod tests {
         }
     }
 }
+
+/// Stub.
+#[must_use]
+pub fn enough(_samples: &[Sample], _width: f64) -> bool {
+    false
+}

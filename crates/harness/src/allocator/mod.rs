@@ -118,11 +118,6 @@ pub(crate) fn recorded_environment() -> Settings {
     variables.collect()
 }
 
-/// Whether `name` is an allocator's variable, [`RECORDED_VARIABLES`].
-pub(crate) fn matches_recorded(name: &str) -> bool {
-    matches_any(RECORDED_VARIABLES, name)
-}
-
 /// Everything about this build's allocator, read back from it.
 pub(crate) fn facts() -> AllocatorFacts {
     let Version { version, source } = version();

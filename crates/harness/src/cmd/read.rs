@@ -12,8 +12,8 @@ use super::show::show;
 use crate::cli::ReadArgs;
 use crate::measure::Writing;
 use crate::output::remark;
-use crate::plan::{Input, Plan, Repetitions, Work, check_strategies};
-use crate::run::{Binary, Folders, Session};
+use crate::plan::{Input, Plan, Repetitions, Settings, Watch, Work, check_strategies};
+use crate::run::{Binary, Folders, Session, note_unused_variables};
 
 /// Runs the command.
 ///
@@ -35,20 +35,28 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
         ));
     }
     let defaults = Repetitions::default();
-    let plan = Plan {
+    let mut plan = Plan {
         matrix: "read".to_owned(),
         repetitions: Repetitions {
-            rss: args.measuring.reps.unwrap_or(defaults.rss),
+            rss: defaults.rss,
             heap: defaults.heap,
         },
+        settings: Settings::Defaults,
         works: vec![Work {
             workload: Workload::Read,
             input: Input::File(args.file.clone()),
             batch_rows: args.batch_rows.get(),
             writing: Writing::default(),
             strategies,
+            threads: 1,
+            concurrent: 1,
+            watch: Watch::default(),
+            memory_limit: None,
+            timeout_s: None,
         }],
     };
+    args.measuring.apply(&mut plan)?;
+    note_unused_variables();
     let outcome = Session {
         plan,
         binaries: Binary::all(&args.measuring.with)?,
@@ -59,6 +67,9 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
         results: args.results.clone(),
         keys: keys(args.key_file.as_deref())?,
         limit: args.measuring.limit(),
+        resume: false,
+        budget: args.measuring.budget(),
+        cpus: args.measuring.pin.clone(),
     }
     .run()?;
     show(&outcome, args.format)

@@ -6,8 +6,9 @@ use anyhow::{Result, ensure};
 
 use super::show::show;
 use crate::cli::RunArgs;
-use crate::plan::{Input, Matrix, Plan};
-use crate::run::{Binary, Folders, Session};
+use crate::output::print;
+use crate::plan::{Input, Matrix, Plan, order};
+use crate::run::{Binary, Folders, Session, Setup, note_unused_variables};
 
 /// Runs the command.
 ///
@@ -21,6 +22,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let matrix = Matrix::load(&folders.matrices(), &args.matrix)?;
     let mut plan = matrix.plan(&args.matrix)?;
     select(&mut plan, args)?;
+    args.measuring.apply(&mut plan)?;
     plan.check_build()?;
     for work in &plan.works {
         if let Input::Dataset { name, .. } = &work.input {
@@ -33,24 +35,56 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             );
         }
     }
+    let binaries = Binary::all(&args.measuring.with)?;
+    if args.dry_run {
+        return dry_run(&plan, &binaries, args.measuring.seed);
+    }
+    note_unused_variables();
     let outcome = Session {
         plan,
-        binaries: Binary::all(&args.measuring.with)?,
+        binaries,
         seed: args.measuring.seed,
         folders,
         results: Some(args.results.clone()),
+        resume: args.resume,
         keys: None,
         limit: args.measuring.limit(),
+        budget: args.measuring.budget(),
+        cpus: args.measuring.pin.clone(),
     }
     .run()?;
     show(&outcome, args.format)
 }
 
+/// Prints the samples of a run in their order, as a CSV.
+fn dry_run(plan: &Plan, binaries: &[Binary], seed: Option<u64>) -> Result<ExitCode> {
+    let setups = Setup::all(binaries, &plan.settings)?;
+    let seed = seed.unwrap_or(0);
+    let mut text = format!(
+        "# seed {seed}\nposition,repetition,kind,workload,dataset,strategy,label,settings\n"
+    );
+    let rounds = 0..plan.rounds();
+    let steps = rounds.flat_map(|repetition| order(plan, setups.len(), seed, repetition));
+    for (position, step) in steps.enumerate() {
+        let work = &plan.works[step.work];
+        let setup = &setups[step.setup];
+        text.push_str(&format!(
+            "{position},{},{},{},{},\"{}\",{},\"{}\"\n",
+            step.repetition,
+            step.kind,
+            work.workload,
+            work.input.name(),
+            work.strategies[step.strategy],
+            setup.binary.label,
+            setup.settings
+        ));
+    }
+    print(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Narrows the plan to what the arguments name.
 fn select(plan: &mut Plan, args: &RunArgs) -> Result<()> {
-    if let Some(reps) = args.measuring.reps {
-        plan.repetitions.rss = reps;
-    }
     if !args.dataset.is_empty() {
         for name in &args.dataset {
             ensure!(

@@ -4,18 +4,21 @@
 //! The job comes on standard input. Whatever goes wrong short of a signal, a panic included,
 //! becomes a reply with the reason and a non-zero exit, so that the parent can make a row of it.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::allocator;
+use crate::allocator::{self, AllocatorFacts};
 use crate::cli::WorkerArgs;
 use crate::measure::{DoneReply, Job, Measures, Reply, measure};
 use crate::output;
+use crate::settings::SetupSettings;
 use crate::sys::build::Build;
 use crate::sys::machine::Thp;
 use crate::sys::memory::Resident;
@@ -31,6 +34,29 @@ pub(crate) fn run(args: &WorkerArgs) -> ExitCode {
         Ok(()) if !failed => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
+}
+
+/// Where these are the arguments of a worker that is to be in a control group: joins it and starts this program anew
+/// without that argument, so that all its memory counts there. Returns only where that fails, with the reason, or where
+/// there is no such argument.
+pub(crate) fn join_group(arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    let arguments: Vec<OsString> = arguments.collect();
+    let [program, worker, kind, of, group, processes] = arguments.as_slice() else {
+        return None;
+    };
+    if worker != "worker" || group != "--group" {
+        return None;
+    }
+    // 0 stands for the process that writes it.
+    if let Err(error) = std::fs::write(processes, "0") {
+        let name = processes.display();
+        return Some(format!("cannot join the control group of {name}: {error}"));
+    }
+    let error = Command::new("/proc/self/exe")
+        .arg0(program)
+        .args([worker, kind, of])
+        .exec();
+    Some(format!("cannot start this program anew: {error}"))
 }
 
 /// The reply that `work` makes, whether it ends well, with an error or in a panic.
@@ -62,6 +88,8 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
     );
 
     let allocator = allocator::facts();
+    let thp = Thp::now();
+    check_started(&job.conduct.settings, &allocator, &thp)?;
     let check = allocator::check_settings(&allocator);
     if !check.refused.is_empty() {
         bail!(
@@ -93,9 +121,29 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
     Ok(DoneReply {
         allocator,
         profile: Build::current().profile,
-        thp: Thp::now(),
+        thp,
         outcome,
     })
+}
+
+/// Whether this process was started with exactly the settings that its job names.
+fn check_started(asked: &SetupSettings, allocator: &AllocatorFacts, thp: &Thp) -> Result<()> {
+    ensure!(
+        allocator.environment == asked.variables,
+        "the worker of {} was to be started with the settings '{asked}' and has {:?}",
+        allocator.name,
+        allocator.environment
+    );
+    if let (Some(asked), Some(allowed)) = (asked.thp, thp.process_enabled) {
+        ensure!(
+            asked == allowed,
+            "huge pages were to be {} in the worker of {} and are {}",
+            if asked { "allowed" } else { "off" },
+            allocator.name,
+            if allowed { "allowed" } else { "off" }
+        );
+    }
+    Ok(())
 }
 
 /// Reads the job. An error says where it is wrong, not how: that could quote a key.

@@ -11,8 +11,8 @@ use super::show::show;
 use crate::cli::WriteArgs;
 use crate::measure::{Writing, write_strategies};
 use crate::output::remark;
-use crate::plan::{Input, Plan, Repetitions, Work, check_scale, check_strategies};
-use crate::run::{Binary, Folders, Session};
+use crate::plan::{Input, Plan, Repetitions, Settings, Watch, Work, check_scale, check_strategies};
+use crate::run::{Binary, Folders, Session, note_unused_variables};
 
 /// Runs the command.
 ///
@@ -24,15 +24,18 @@ pub(crate) fn run(args: &WriteArgs) -> Result<ExitCode> {
         root: args.data.bench_data.clone(),
     };
     let defaults = Repetitions::default();
-    let plan = Plan {
+    let mut plan = Plan {
         matrix: "write".to_owned(),
         repetitions: Repetitions {
-            rss: args.measuring.reps.unwrap_or(defaults.rss),
+            rss: defaults.rss,
             heap: defaults.heap,
         },
+        settings: Settings::Defaults,
         works: works(args, input(args, &folders)?)?,
     };
+    args.measuring.apply(&mut plan)?;
     plan.check_build()?;
+    note_unused_variables();
     let outcome = Session {
         plan,
         binaries: Binary::all(&args.measuring.with)?,
@@ -44,6 +47,9 @@ pub(crate) fn run(args: &WriteArgs) -> Result<ExitCode> {
             None => keys(args.key_file.as_deref())?,
         },
         limit: args.measuring.limit(),
+        resume: false,
+        budget: args.measuring.budget(),
+        cpus: args.measuring.pin.clone(),
     }
     .run()?;
     show(&outcome, args.format)
@@ -97,6 +103,11 @@ fn works(args: &WriteArgs, input: Input) -> Result<Vec<Work>> {
                 changes: args.changes(),
             },
             strategies: strategies.clone(),
+            threads: 1,
+            concurrent: 1,
+            watch: Watch::default(),
+            memory_limit: None,
+            timeout_s: None,
         };
         ensure!(
             !works.contains(&work),

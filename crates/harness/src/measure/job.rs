@@ -11,6 +11,7 @@ use alloquet_report::sample::{Kind, Situation, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::changes::Changes;
+use crate::settings::SetupSettings;
 
 /// One sample to take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +63,7 @@ impl Default for Writing {
 
 /// How a sample's work is done, whatever the work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Conduct {
     /// Threads that share the work of one reader; at least 1.
     pub(crate) threads: usize,
@@ -77,6 +78,8 @@ pub(crate) struct Conduct {
     pub(crate) peak_call: Option<u64>,
     /// The CPUs to run on; all where there are none.
     pub(crate) cpus: Vec<usize>,
+    /// What the worker was started with, and must find.
+    pub(crate) settings: SetupSettings,
 }
 
 impl Default for Conduct {
@@ -88,6 +91,7 @@ impl Default for Conduct {
             timeline_ms: 10,
             peak_call: None,
             cpus: Vec::new(),
+            settings: SetupSettings::default(),
         }
     }
 }

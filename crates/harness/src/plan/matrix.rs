@@ -7,7 +7,7 @@ use alloquet_report::sample::{Situation, Workload};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
-use super::{Input, Plan, Work};
+use super::{Bytes, Input, Plan, Settings, Watch, Work};
 use crate::measure::{Changes, WriteLane, Writing};
 
 /// Rows in a batch unless a matrix says otherwise.
@@ -15,6 +15,15 @@ const DEFAULT_BATCH_ROWS: usize = 65_536;
 
 /// As many as `--reps` takes.
 const MOST_REPETITIONS: usize = 1_000;
+
+/// As many threads, or readers or writers at once, as one sample has.
+pub(crate) const MOST_THREADS: usize = 256;
+
+/// As often as one sample does its work.
+pub(crate) const MOST_CYCLES: u32 = 10_000;
+
+/// As far apart as the points of a timeline lie, in milliseconds.
+pub(crate) const LONGEST_INTERVAL_MS: u32 = 100;
 
 /// As many writers as one sample opens: each has one or two files open, and a process has 1,024.
 pub(crate) const MOST_WRITERS: usize = 400;
@@ -28,8 +37,35 @@ pub(crate) struct Matrix {
     /// How often each cell is measured.
     #[serde(default)]
     pub(crate) repetitions: Repetitions,
+    /// The settings that allocators are measured with; each allocator's defaults where there is no such table.
+    #[serde(default)]
+    allocator: Vec<AllocatorTable>,
     /// What is measured.
     work: Vec<WorkTable>,
+}
+
+/// One `[[allocator]]` table.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllocatorTable {
+    /// The allocator's name.
+    name: String,
+    /// Its settings, or several of them, each a column of the tables.
+    #[serde(default)]
+    settings: OneOrMore,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl Default for OneOrMore {
+    fn default() -> Self {
+        Self::One("default".to_owned())
+    }
 }
 
 /// How often each cell is measured, by kind of sample.
@@ -62,6 +98,22 @@ struct WorkTable {
     situations: Option<Vec<Situation>>,
     writers: Option<usize>,
     properties: Option<Changes>,
+    #[serde(default = "once")]
+    threads: Vec<usize>,
+    #[serde(default = "once")]
+    concurrent: Vec<usize>,
+    #[serde(default)]
+    explain: bool,
+    #[serde(default)]
+    settle: bool,
+    cycles: Option<u32>,
+    timeline_ms: Option<u32>,
+    memory_limit: Option<Bytes>,
+    timeout_s: Option<u64>,
+}
+
+fn once() -> Vec<usize> {
+    vec![1]
 }
 
 fn default_batch_rows() -> usize {
@@ -145,19 +197,7 @@ impl Matrix {
             table
                 .check()
                 .with_context(|| format!("matrix '{name}', [[work]] of {:?}", table.datasets))?;
-            for writing in table.writings() {
-                works.extend(table.datasets.iter().map(|dataset| Work {
-                    workload: table.workload,
-                    input: Input::Dataset {
-                        name: dataset.clone(),
-                        scale_rows: table.scale.rows,
-                        scale_columns: table.scale.columns,
-                    },
-                    batch_rows: table.batch_rows,
-                    writing: writing.clone(),
-                    strategies: table.strategies.clone(),
-                }));
-            }
+            works.extend(table.works());
         }
         ensure!(!works.is_empty(), "matrix '{name}' has no [[work]]");
         // Twice the same cell would pass for two repetitions.
@@ -168,17 +208,48 @@ impl Matrix {
                     &other.input,
                     other.batch_rows,
                     &other.writing,
-                ) == (work.workload, &work.input, work.batch_rows, &work.writing)
+                    (other.threads, other.concurrent, other.memory_limit),
+                ) == (
+                    work.workload,
+                    &work.input,
+                    work.batch_rows,
+                    &work.writing,
+                    (work.threads, work.concurrent, work.memory_limit),
+                )
             };
             ensure!(
                 !works[..i].iter().any(|other| same(&other)),
-                "matrix '{name}' has {work} twice with the same scale, batch_rows, writers and properties"
+                "matrix '{name}' has {work} twice with the same scale, batch_rows, writers, threads, memory_limit and properties"
             );
         }
         Ok(Plan {
             matrix: name.to_owned(),
             repetitions: self.repetitions,
+            settings: self.settings(name)?,
             works,
+        })
+    }
+}
+
+impl Matrix {
+    fn settings(&self, name: &str) -> Result<Settings> {
+        let mut rows = Vec::new();
+        for table in &self.allocator {
+            let texts = match &table.settings {
+                OneOrMore::One(text) => std::slice::from_ref(text),
+                OneOrMore::More(texts) => texts,
+            };
+            ensure!(
+                !texts.is_empty(),
+                "matrix '{name}', [[allocator]] of {}: it names no settings; leave the key out for its defaults",
+                table.name
+            );
+            rows.extend(texts.iter().map(|text| (table.name.clone(), text.clone())));
+        }
+        Ok(if rows.is_empty() {
+            Settings::Defaults
+        } else {
+            Settings::Rows(rows)
         })
     }
 }
@@ -210,7 +281,63 @@ impl WorkTable {
                 "writers is {writers}: it must be 1 to {MOST_WRITERS}"
             );
         }
+        for (what, counts) in [("threads", &self.threads), ("concurrent", &self.concurrent)] {
+            ensure!(!counts.is_empty(), "{what} names no number");
+            for count in counts {
+                check_threads(what, *count)?;
+            }
+        }
+        ensure!(
+            self.workload == Workload::Read || self.threads == [1],
+            "threads is for workload = \"read\" alone: several writers at once are concurrent, or writers in one thread"
+        );
+        if let Some(cycles) = self.cycles {
+            ensure!(
+                (2..=MOST_CYCLES).contains(&cycles),
+                "cycles is {cycles}: it must be 2 to {MOST_CYCLES}"
+            );
+        }
+        if let Some(interval) = self.timeline_ms {
+            ensure!(
+                (1..=LONGEST_INTERVAL_MS).contains(&interval),
+                "timeline_ms is {interval}: it must be 1 to {LONGEST_INTERVAL_MS}"
+            );
+        }
+        ensure!(self.timeout_s != Some(0), "timeout_s is 0");
         check_strategies(self.workload, &self.strategies)
+    }
+
+    /// What the table asks for: every dataset in every way, with each number of threads.
+    fn works(&self) -> Vec<Work> {
+        let mut works = Vec::new();
+        for writing in self.writings() {
+            for &threads in &self.threads {
+                for &concurrent in &self.concurrent {
+                    works.extend(self.datasets.iter().map(|dataset| Work {
+                        workload: self.workload,
+                        input: Input::Dataset {
+                            name: dataset.clone(),
+                            scale_rows: self.scale.rows,
+                            scale_columns: self.scale.columns,
+                        },
+                        batch_rows: self.batch_rows,
+                        writing: writing.clone(),
+                        strategies: self.strategies.clone(),
+                        threads,
+                        concurrent,
+                        watch: Watch {
+                            explain: self.explain,
+                            settle: self.settle,
+                            cycles: self.cycles,
+                            timeline_ms: self.timeline_ms,
+                        },
+                        memory_limit: self.memory_limit,
+                        timeout_s: self.timeout_s,
+                    }));
+                }
+            }
+        }
+        works
     }
 
     /// Every way in which the table's datasets are written; one without meaning for a read.
@@ -227,6 +354,19 @@ impl WorkTable {
             })
             .collect()
     }
+}
+
+/// Whether a sample can have so many threads.
+///
+/// # Errors
+///
+/// It cannot; the message names `what` was given.
+pub(crate) fn check_threads(what: &str, count: usize) -> Result<()> {
+    ensure!(
+        (1..=MOST_THREADS).contains(&count),
+        "{what} is {count}: it must be 1 to {MOST_THREADS}"
+    );
+    Ok(())
 }
 
 /// Whether a dataset can be scaled so.
@@ -344,6 +484,12 @@ mod tests {
                 .contains("write a (resident) twice")
         );
         assert!(message(last, "properties = { page = 1 }").contains("`page`"));
+        assert!(message(last, "threads = [2]").contains("concurrent"));
+        assert!(message(last, "concurrent = [0]").contains("concurrent is 0: it must be 1 to 256"));
+        assert!(message(last, "cycles = 1").contains("cycles is 1: it must be 2 to 10000"));
+        assert!(message(last, "timeline_ms = 0").contains("timeline_ms is 0"));
+        assert!(message(last, "timeout_s = 0").contains("timeout_s is 0"));
+        assert!(message(last, "memory_limit = '12 elephants'").contains("256MiB"));
         for key in ["situations = []", "writers = 2", "properties = {}"] {
             let error = message("scale = { columns = 0.5 }", key);
             assert!(error.contains("for workload = \"write\" alone"), "{error}");
@@ -387,5 +533,50 @@ mod tests {
         assert_eq!(plan.works.len(), 4);
         let twice = parse(&format!("{GOOD}{more}{more}")).unwrap_err();
         assert!(twice.to_string().contains("twice"), "{twice}");
+    }
+
+    #[test]
+    fn threads_and_what_is_watched_reach_the_works() {
+        let text = GOOD.replace(
+            "batch_rows = 8192",
+            r#"concurrent = [1, 4]
+            cycles = 50
+            settle = true
+            memory_limit = "256MiB""#,
+        );
+        let plan = parse(&text).unwrap();
+        let writes = &plan.works[2..];
+        assert_eq!(writes.len(), 2);
+        assert_eq!((writes[0].concurrent, writes[1].concurrent), (1, 4));
+        assert_eq!(writes[1].memory_limit, Some(Bytes(256 << 20)));
+        let watch = &writes[1].watch;
+        assert_eq!(
+            (watch.cycles, watch.settle, watch.explain),
+            (Some(50), true, false)
+        );
+    }
+
+    #[test]
+    fn allocators_and_their_settings_are_rows() {
+        assert_eq!(parse(GOOD).unwrap().settings, Settings::Defaults);
+        let rows = r#"
+            [[allocator]]
+            name = "system"
+            [[allocator]]
+            name = "jemalloc"
+            settings = ["default", "dirty_decay_ms:0,muzzy_decay_ms:0"]
+        "#;
+        let plan = parse(&format!("{GOOD}{rows}")).unwrap();
+        let row = |name: &str, settings: &str| (name.to_owned(), settings.to_owned());
+        let expected = vec![
+            row("system", "default"),
+            row("jemalloc", "default"),
+            row("jemalloc", "dirty_decay_ms:0,muzzy_decay_ms:0"),
+        ];
+        assert_eq!(plan.settings, Settings::Rows(expected));
+        let none = parse(&format!(
+            "{GOOD}[[allocator]]\nname = \"system\"\nsettings = []"
+        ));
+        assert!(none.unwrap_err().to_string().contains("no settings"));
     }
 }

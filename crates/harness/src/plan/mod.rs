@@ -4,6 +4,7 @@
 
 mod matrix;
 mod order;
+mod quantity;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,9 +13,11 @@ use alloquet_report::sample::{Kind, Workload};
 use anyhow::Result;
 
 pub(crate) use self::matrix::{
-    MOST_WRITERS, Matrix, Repetitions, check_scale, check_strategies, names,
+    LONGEST_INTERVAL_MS, MOST_CYCLES, MOST_THREADS, MOST_WRITERS, Matrix, Repetitions, check_scale,
+    check_strategies, names,
 };
 pub(crate) use self::order::{Step, order};
+pub(crate) use self::quantity::{Bytes, duration};
 use crate::measure::{WriteLane, Writing};
 
 /// What a cell works on: a file, and what is done with it, under fixed options.
@@ -30,6 +33,57 @@ pub(crate) struct Work {
     pub(crate) writing: Writing,
     /// The strategies to measure, as written.
     pub(crate) strategies: Vec<String>,
+    /// Threads that share the work of one reader.
+    pub(crate) threads: usize,
+    /// Readers or writers at work at once.
+    pub(crate) concurrent: usize,
+    /// What is looked at besides heap, RSS and times.
+    pub(crate) watch: Watch,
+    /// The memory that samples must fit in.
+    pub(crate) memory_limit: Option<Bytes>,
+    /// Seconds after which a sample has not finished; the run's own limit where there is none.
+    pub(crate) timeout_s: Option<u64>,
+}
+
+/// What is looked at besides heap, RSS and times: one sample of each cell for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watch {
+    /// Where the RSS is when the heap is largest.
+    pub(crate) explain: bool,
+    /// What stays resident once everything is dropped.
+    pub(crate) settle: bool,
+    /// Memory after each of so many times the same work.
+    pub(crate) cycles: Option<u32>,
+    /// Memory over time, at points so many milliseconds apart.
+    pub(crate) timeline_ms: Option<u32>,
+}
+
+impl Watch {
+    /// The kinds of sample for it.
+    fn kinds(&self) -> impl Iterator<Item = Kind> {
+        let kinds = [
+            (Kind::Explain, self.explain),
+            (Kind::Settle, self.settle),
+            (Kind::Cycles, self.cycles.is_some()),
+            (Kind::Timeline, self.timeline_ms.is_some()),
+        ];
+        kinds
+            .into_iter()
+            .filter(|(_, is_asked)| *is_asked)
+            .map(|(kind, _)| kind)
+    }
+}
+
+/// Which settings the allocators are measured with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Settings {
+    /// Each allocator's defaults.
+    #[default]
+    Defaults,
+    /// Those of a matrix: an allocator's name and settings as written, in the order of the file.
+    Rows(Vec<(String, String)>),
+    /// Each of these, with every allocator that they are written for.
+    Given(Vec<String>),
 }
 
 /// Where the file comes from.
@@ -91,7 +145,9 @@ pub(crate) struct Plan {
     pub(crate) matrix: String,
     /// How often each cell is measured, by kind.
     pub(crate) repetitions: Repetitions,
-    /// What is worked on; each is measured with each of its strategies and each binary.
+    /// The settings of the allocators.
+    pub(crate) settings: Settings,
+    /// What is worked on; each is measured with each of its strategies and each setup.
     pub(crate) works: Vec<Work>,
 }
 
@@ -110,17 +166,40 @@ impl Plan {
         Ok(())
     }
 
-    /// The number of samples with `binaries` binaries.
-    pub(crate) fn samples(&self, binaries: usize) -> usize {
-        let cells: usize = self.works.iter().map(|work| work.strategies.len()).sum();
-        cells * binaries * (self.repetitions.rss + self.repetitions.heap)
+    /// The repetitions that it has.
+    pub(crate) fn rounds(&self) -> usize {
+        let watched = self
+            .works
+            .iter()
+            .any(|work| work.watch.kinds().next().is_some());
+        let counts = self.repetitions.rss.max(self.repetitions.heap);
+        counts.max(usize::from(watched))
+    }
+
+    /// The number of samples of repetition `repetition` with `setups` setups.
+    pub(crate) fn samples_of(&self, repetition: usize, setups: usize) -> usize {
+        let of_work =
+            |work: &Work| work.strategies.len() * kinds(self, work, repetition).count() * setups;
+        self.works.iter().map(of_work).sum()
+    }
+
+    /// The number of samples with `setups` setups.
+    pub(crate) fn samples(&self, setups: usize) -> usize {
+        (0..self.rounds())
+            .map(|repetition| self.samples_of(repetition, setups))
+            .sum()
     }
 }
 
-/// The kinds that are measured in repetition `repetition`.
-fn kinds(repetitions: &Repetitions, repetition: usize) -> impl Iterator<Item = Kind> {
-    [(Kind::Heap, repetitions.heap), (Kind::Rss, repetitions.rss)]
+/// The kinds of a work that are measured in repetition `repetition`: first those that are measured again and again.
+fn kinds(plan: &Plan, work: &Work, repetition: usize) -> impl Iterator<Item = Kind> {
+    let often = [
+        (Kind::Heap, plan.repetitions.heap),
+        (Kind::Rss, plan.repetitions.rss),
+    ];
+    let often = often
         .into_iter()
         .filter(move |(_, count)| repetition < *count)
-        .map(|(kind, _)| kind)
+        .map(|(kind, _)| kind);
+    often.chain(work.watch.kinds().filter(move |_| repetition == 0))
 }

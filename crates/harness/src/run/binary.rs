@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use alloquet_report::format::listed;
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::allocator::matches_recorded;
+use crate::allocator::recorded_environment;
 use crate::cmd::env::Environment;
+use crate::output::remark;
 
-/// Variables, besides the allocators' own, that a worker keeps: where libraries and temporary files are.
+/// Variables that a worker keeps: where libraries and temporary files are.
 const ALLOWED_VARIABLES: [&str; 2] = ["LD_LIBRARY_PATH", "TMPDIR"];
 
 /// A binary and what it said of itself.
@@ -79,11 +81,23 @@ impl Binary {
     }
 }
 
-/// What a worker's environment is made of: nothing but what is allowed. The allocators' variables are
-/// passed on, because that is how a user sets an allocator, and are recorded with every sample.
+/// What a worker's environment is made of, besides its allocator's settings: nothing but what is allowed. The
+/// allocators' own variables are not passed on: settings are asked for.
 pub(crate) fn worker_environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| {
         name.to_str()
-            .is_some_and(|name| ALLOWED_VARIABLES.contains(&name) || matches_recorded(name))
+            .is_some_and(|name| ALLOWED_VARIABLES.contains(&name))
     })
+}
+
+/// Says which variables of allocators are in this environment: workers are started without them.
+pub(crate) fn note_unused_variables() {
+    let names: Vec<String> = recorded_environment().into_keys().collect();
+    if !names.is_empty() {
+        remark(format_args!(
+            "note: {} of this environment {} not passed on: name settings with --set",
+            listed(names.clone(), usize::MAX),
+            if names.len() == 1 { "is" } else { "are" }
+        ));
+    }
 }

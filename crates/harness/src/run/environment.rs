@@ -27,6 +27,9 @@ pub(super) struct RunEnvironment {
     machine: Machine,
     /// By label.
     binaries: BTreeMap<String, BinaryEnvironment>,
+    /// A hash of the plan, the settings and the builds: only a run of the same can be gone on with.
+    #[serde(default)]
+    plan: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,7 +39,13 @@ struct BinaryEnvironment {
 }
 
 impl RunEnvironment {
-    pub(super) fn new(matrix: &str, seed: u64, started: String, binaries: &[Binary]) -> Self {
+    pub(super) fn new(
+        matrix: &str,
+        seed: u64,
+        started: String,
+        binaries: &[Binary],
+        plan: String,
+    ) -> Self {
         let facts = |binary: &Binary| {
             let environment = binary.environment.clone();
             let facts = BinaryEnvironment {
@@ -51,7 +60,23 @@ impl RunEnvironment {
             started,
             machine: Machine::now(),
             binaries: binaries.iter().map(facts).collect(),
+            plan,
         }
+    }
+
+    /// What the folder's `environment.json` says of the run `run_id`: its plan's hash and its seed; `None` where it
+    /// says nothing.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub(super) fn plan_and_seed(run_id: &str, folder: &Path) -> Result<Option<(String, u64)>> {
+        let (_, mut runs) = read(folder)?;
+        let known = runs.remove(run_id).and_then(|run| {
+            let plan = run.get("plan")?.as_str()?.to_owned();
+            Some((plan, run.get("seed")?.as_u64()?))
+        });
+        Ok(known)
     }
 
     /// Adds the run to the folder's `environment.json`, which is replaced as a whole.

@@ -6,11 +6,14 @@
 mod binary;
 mod environment;
 mod prepare;
+mod resume;
 mod row;
 mod session;
+mod setup;
 mod worker;
 
-pub(crate) use self::binary::Binary;
+pub(crate) use self::binary::{Binary, note_unused_variables};
 pub(crate) use self::environment::machines;
 pub(crate) use self::prepare::Folders;
-pub(crate) use self::session::{Outcome, Session};
+pub(crate) use self::session::{Budget, Outcome, Session};
+pub(crate) use self::setup::Setup;

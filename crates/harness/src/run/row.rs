@@ -1,11 +1,12 @@
 //! From a worker's reply to the row of the CSV.
 
-use alloquet_report::sample::{Sample, Workload};
+use alloquet_report::format::mib;
+use alloquet_report::sample::{Kind, Sample, Status, Workload};
 use alloquet_report::verify::{DISK_READS, RU_MAXRSS_DIFFERS, peaks_differ};
 
-use super::binary::Binary;
+use super::setup::Setup;
 use super::worker::Taken;
-use crate::measure::{HeapMeasures, Measures, Outcome, RssMeasures, WatchedMeasures};
+use crate::measure::{Conduct, HeapMeasures, Measures, Outcome, RssMeasures, WatchedMeasures};
 use crate::plan::{Step, Work};
 
 /// What every row of a run shares.
@@ -15,17 +16,31 @@ pub(super) struct RunFacts {
     pub(super) seed: u64,
 }
 
+/// One sample of a run, before it is taken.
+pub(super) struct Place<'a> {
+    pub(super) step: Step,
+    /// In the run's order.
+    pub(super) position: usize,
+    pub(super) work: &'a Work,
+    pub(super) setup: &'a Setup,
+    pub(super) conduct: &'a Conduct,
+    /// What holds it to its limit of memory, as in the CSV; empty where there is no limit.
+    pub(super) limited_by: &'static str,
+}
+
 /// The row of one sample, whether it was taken or failed.
-pub(super) fn row(
-    run: &RunFacts,
-    step: Step,
-    position: usize,
-    work: &Work,
-    binary: &Binary,
-    taken: Taken,
-) -> Sample {
+pub(super) fn row(run: &RunFacts, place: &Place<'_>, taken: Taken) -> Sample {
+    let Place {
+        step,
+        position,
+        work,
+        setup,
+        conduct,
+        limited_by,
+    } = *place;
     let (scale_rows, scale_columns) = work.input.scale();
     let is_write = work.workload == Workload::Write;
+    let binary = &setup.binary;
     let environment = &binary.environment;
     let named = Sample {
         run_id: run.run_id.clone(),
@@ -36,7 +51,7 @@ pub(super) fn row(
         label: binary.label.clone(),
         allocator: environment.allocator.name.clone(),
         allocator_version: environment.allocator.version.clone(),
-        settings: settings(&environment.allocator.environment),
+        settings: setup.settings.to_string(),
         thp: environment.machine.thp.summary().to_owned(),
         profile: environment.build.profile.clone(),
         dataset: work.input.name(),
@@ -51,17 +66,24 @@ pub(super) fn row(
         } else {
             String::new()
         },
+        threads: work.threads as u32,
+        concurrent: work.concurrent as u32,
+        cycles: (step.kind == Kind::Cycles).then_some(u64::from(conduct.cycles)),
+        memory_limit_bytes: work.memory_limit.map(|limit| limit.0),
+        limited_by: limited_by.to_owned(),
+        cpus: cpus(conduct),
+        started_s: Some(taken.started_s),
+        ended_s: Some(taken.ended_s),
         ..Sample::new(step.kind, work.workload)
     };
     let done = match taken.reply {
-        Err(error) => return named.failed(error),
+        Err(ended) => return named.without_measures(ended.status, ended.why),
         Ok(done) => *done,
     };
     // What the worker read back counts, not what the binary said when it was asked first.
     let mut sample = Sample {
         allocator: done.allocator.name,
         allocator_version: done.allocator.version,
-        settings: settings(&done.allocator.environment),
         thp: done.thp.summary().to_owned(),
         profile: done.profile,
         flags: done.outcome.flags.join("; "),
@@ -74,7 +96,24 @@ pub(super) fn row(
             flag(&mut sample, RU_MAXRSS_DIFFERS);
         }
     }
-    sample
+    match (limited_by, work.memory_limit, sample.max_rss_bytes) {
+        (LIMITED_BY_RSS, Some(limit), Some(rss)) if rss > limit.0 => {
+            let why = format!(
+                "did not fit in {limit}: max RSS was {}, held against the limit afterwards",
+                mib(rss)
+            );
+            sample.without_measures(Status::DidNotFit, why)
+        }
+        _ => sample,
+    }
+}
+
+/// The word for a limit that max RSS is compared with.
+pub(super) const LIMITED_BY_RSS: &str = "rss";
+
+fn cpus(conduct: &Conduct) -> String {
+    let cpus: Vec<String> = conduct.cpus.iter().map(usize::to_string).collect();
+    cpus.join(",")
 }
 
 fn fill(sample: &mut Sample, outcome: Outcome) {
@@ -155,18 +194,8 @@ fn flag(sample: &mut Sample, note: &str) {
     sample.flags.push_str(note);
 }
 
-fn settings(environment: &crate::allocator::Settings) -> String {
-    let pairs: Vec<String> = environment
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    pairs.join(";")
-}
-
 #[cfg(test)]
 mod tests {
-    use alloquet_report::sample::Kind;
-
     use super::*;
 
     #[test]

@@ -1,23 +1,27 @@
 //! One run: prepares, measures step by step, writes each row as soon as it is taken.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alloquet_datagen::keys::KeySet;
 use alloquet_report::format::plural;
-use alloquet_report::sample::{Sample, SampleError, SampleWriter, Status};
+use alloquet_report::sample::{Kind, Sample, SampleError, SampleWriter, Status};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::binary::Binary;
 use super::environment::RunEnvironment;
 use super::prepare::{Folders, Prepared};
-use super::row::{RunFacts, row};
-use super::worker::take;
+use super::resume::{Earlier, PeakCalls, plan_hash};
+use super::row::{LIMITED_BY_RSS, Place, RunFacts, row};
+use super::setup::Setup;
+use super::worker::{Limits, take};
 use crate::interruption::Interruption;
 use crate::measure::{Conduct, Job};
 use crate::output::remark;
-use crate::plan::{Plan, order};
+use crate::plan::{Plan, Step, Work, order};
+use crate::sys::group::MemoryGroup;
 
 /// A run that is about to begin.
 pub(crate) struct Session {
@@ -31,15 +35,30 @@ pub(crate) struct Session {
     pub(crate) folders: Folders,
     /// Where the CSV goes, if anywhere.
     pub(crate) results: Option<PathBuf>,
+    /// Whether to go on with the last run of the CSV.
+    pub(crate) resume: bool,
     /// The keys of a user's own file.
     pub(crate) keys: Option<KeySet>,
-    /// How long a sample may take.
+    /// How long a sample may take, where its work does not say.
     pub(crate) limit: Duration,
+    /// When to stop before the last repetition, if ever.
+    pub(crate) budget: Option<Budget>,
+    /// The CPUs that workers run on; all where there are none.
+    pub(crate) cpus: Vec<usize>,
+}
+
+/// When a run has enough repetitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Budget {
+    /// So long after its first sample it begins no other.
+    pub(crate) time: Duration,
+    /// It stops once the intervals of CPU ratios reach no further than this share to either side.
+    pub(crate) width: f64,
 }
 
 /// What a run gave.
 pub(crate) struct Outcome {
-    /// All samples that were taken, failed ones too.
+    /// All samples that were taken, failed ones and those of a run that was gone on with too.
     pub(crate) samples: Vec<Sample>,
     /// The CSV they were appended to.
     pub(crate) csv: Option<PathBuf>,
@@ -59,102 +78,106 @@ impl Outcome {
     }
 }
 
+/// A run under way.
+struct Run {
+    session: Session,
+    setups: Vec<Setup>,
+    facts: RunFacts,
+    files: Vec<Prepared>,
+    writer: Option<SampleWriter>,
+    samples: Vec<Sample>,
+    /// Positions that an interrupted run took.
+    taken: BTreeSet<usize>,
+    peaks: PeakCalls,
+    /// The work that the last sample was of.
+    warm: Option<usize>,
+}
+
+/// Why a run ended before its last sample.
+enum Stop {
+    Interrupted,
+    NotWritten(SampleError),
+    Budget,
+}
+
 impl Session {
     /// Carries the run out.
     ///
     /// # Errors
     ///
-    /// The CSV cannot be written, a file cannot be generated or read. A sample that fails is no error but a row.
+    /// The CSV cannot be written, a file cannot be generated or read, a setting is none. A sample that fails is no error
+    /// but a row.
     pub(crate) fn run(self) -> Result<Outcome> {
-        let now = chrono::Utc::now();
-        let seed = self.seed.unwrap_or(now.timestamp_micros() as u64);
-        let facts = RunFacts {
-            // Two runs can begin in one millisecond; they are not one process.
-            run_id: format!("{}-{}", now.format("%Y%m%dT%H%M%S%3fZ"), std::process::id()),
-            matrix: self.plan.matrix.clone(),
-            seed,
-        };
+        let setups = Setup::all(&self.binaries, &self.plan.settings)?;
+        let (facts, earlier) = self.begin(&setups)?;
         // Before anything is generated: a folder that cannot be written would waste it all.
-        let mut writer = match &self.results {
-            Some(folder) => Some(self.open(folder, &facts)?),
+        let writer = match &self.results {
+            Some(folder) => Some(self.open(folder, &facts, &setups, earlier.is_empty())?),
             None => None,
         };
         let interrupted = Interruption::catch()?;
-        let steps = order(&self.plan, self.binaries.len(), seed);
-        let mut files = Vec::with_capacity(self.plan.works.len());
-        for (place, work) in self.plan.works.iter().enumerate() {
-            // Works that differ in how the file is used share it.
-            let earlier = self.plan.works[..place].iter();
-            let same = earlier
-                .zip(&files)
-                .find(|(other, _)| other.input == work.input);
-            if let Some((_, prepared)) = same {
-                let prepared: &Prepared = prepared;
-                files.push(prepared.clone());
-                continue;
-            }
-            let prepared = Prepared::new(work, &self.folders, self.keys.as_ref());
-            if interrupted.happened() {
-                bail!("interrupted before the first sample");
-            }
-            files.push(prepared?);
-        }
-
-        let bar = bar(steps.len());
-        let mut samples = Vec::with_capacity(steps.len());
-        let mut not_written = None;
-        let mut stopped = false;
-        for (position, step) in steps.iter().enumerate() {
-            let work = &self.plan.works[step.work];
-            let binary = &self.binaries[step.binary];
-            let file = &files[step.work];
-            let strategy = &work.strategies[step.strategy];
-            bar.set_message(format!("{work}, {strategy}, {}", binary.label));
-            // Not once only: meanwhile other works may have driven the file out of the page cache.
-            if position == 0 || steps[position - 1].work != step.work {
-                // Where it cannot be read, its samples say so.
-                let _ = file.warm();
-            }
-            let job = Job {
-                workload: work.workload,
-                kind: step.kind,
-                file: file.file.clone(),
-                strategy: strategy.clone(),
-                batch_rows: work.batch_rows,
-                writing: work.writing.clone(),
-                conduct: Conduct::default(),
-                dataset: file.dataset.clone(),
-                keys: file.keys.clone(),
-            };
-            let taken = take(&binary.path, &job, self.limit);
-            // The terminal interrupts the worker too: that sample says nothing of its cell. A worker can die of it
-            // before this process hears of it.
-            if interrupted.happened() || taken.interrupted {
-                stopped = true;
-                break;
-            }
-            let sample = row(&facts, *step, position, work, binary, taken);
-            let written = writer
-                .as_mut()
-                .map_or(Ok(()), |writer| writer.write(&sample));
-            samples.push(sample);
-            bar.inc(1);
-            if let Err(error) = written {
-                not_written = Some(error);
-                break;
-            }
-        }
-        bar.finish_and_clear();
+        let files = self.files(&interrupted)?;
+        let mut run = Run {
+            taken: earlier.iter().map(|s| s.position as usize).collect(),
+            samples: earlier,
+            setups,
+            facts,
+            files,
+            writer,
+            peaks: PeakCalls::default(),
+            warm: None,
+            session: self,
+        };
+        let stop = run.measure(&interrupted);
         Ok(Outcome {
-            interrupted: stopped,
-            not_written,
-            samples,
-            csv: writer.map(|writer| writer.path().to_owned()),
-            planned: steps.len(),
+            interrupted: matches!(stop, Some(Stop::Interrupted)),
+            planned: run.session.plan.samples(run.setups.len()),
+            samples: run.samples,
+            csv: run.writer.map(|writer| writer.path().to_owned()),
+            not_written: match stop {
+                Some(Stop::NotWritten(error)) => Some(error),
+                _ => None,
+            },
         })
     }
 
-    fn open(&self, folder: &Path, facts: &RunFacts) -> Result<SampleWriter> {
+    /// The run's names, and the samples that it has already where it is gone on with.
+    fn begin(&self, setups: &[Setup]) -> Result<(RunFacts, Vec<Sample>)> {
+        let matrix = self.plan.matrix.clone();
+        if self.resume {
+            let folder = self.results.as_deref().unwrap_or(Path::new(""));
+            let csv = folder.join(format!("{matrix}.csv"));
+            let earlier = Earlier::find(&csv, &plan_hash(&self.plan, setups))?;
+            remark(format_args!(
+                "going on with run {}: it has {}",
+                earlier.run_id,
+                plural(earlier.positions().len() as u64, "sample")
+            ));
+            let facts = RunFacts {
+                run_id: earlier.run_id,
+                matrix,
+                seed: earlier.seed,
+            };
+            return Ok((facts, earlier.samples));
+        }
+        let now = chrono::Utc::now();
+        let facts = RunFacts {
+            // Two runs can begin in one millisecond; they are not one process.
+            run_id: format!("{}-{}", now.format("%Y%m%dT%H%M%S%3fZ"), std::process::id()),
+            matrix,
+            seed: self.seed.unwrap_or(now.timestamp_micros() as u64),
+        };
+        Ok((facts, Vec::new()))
+    }
+
+    /// Opens the CSV, and adds the run to the folder's `environment.json` where it is a new one.
+    fn open(
+        &self,
+        folder: &Path,
+        facts: &RunFacts,
+        setups: &[Setup],
+        is_new: bool,
+    ) -> Result<SampleWriter> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the results folder {}", folder.display()))?;
         let csv = folder.join(format!("{}.csv", facts.matrix));
@@ -166,22 +189,203 @@ impl Session {
                 torn.display()
             ));
         }
-        let started = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ").to_string();
-        RunEnvironment::new(&facts.matrix, facts.seed, started, &self.binaries)
-            .add(&facts.run_id, folder)?;
+        if is_new {
+            let started = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ").to_string();
+            let plan = plan_hash(&self.plan, setups);
+            RunEnvironment::new(&facts.matrix, facts.seed, started, &self.binaries, plan)
+                .add(&facts.run_id, folder)?;
+        }
         Ok(writer)
+    }
+
+    /// Makes the file of each work ready.
+    fn files(&self, interrupted: &Interruption) -> Result<Vec<Prepared>> {
+        let works = &self.plan.works;
+        let mut files: Vec<Prepared> = Vec::with_capacity(works.len());
+        for (place, work) in works.iter().enumerate() {
+            // Works that differ in how the file is used share it.
+            let earlier = works[..place].iter();
+            let same = earlier
+                .zip(&files)
+                .find(|(other, _)| other.input == work.input);
+            if let Some((_, prepared)) = same {
+                let prepared = prepared.clone();
+                files.push(prepared);
+                continue;
+            }
+            let prepared = Prepared::new(work, &self.folders, self.keys.as_ref());
+            if interrupted.happened() {
+                bail!("interrupted before the first sample");
+            }
+            files.push(prepared?);
+        }
+        Ok(files)
     }
 }
 
-fn bar(samples: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} samples, {eta} left: {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+impl Run {
+    /// Takes every sample that is not there yet; says why where it ends before.
+    fn measure(&mut self, interrupted: &Interruption) -> Option<Stop> {
+        let rounds = self.session.plan.rounds();
+        let setups = self.setups.len();
+        let bar = bar(self.session.plan.samples(setups), self.session.budget);
+        let began = Instant::now();
+        let mut position = 0;
+        let mut stop = None;
+        'run: for repetition in 0..rounds {
+            for step in order(&self.session.plan, setups, self.facts.seed, repetition) {
+                let here = position;
+                position += 1;
+                if self.taken.contains(&here) {
+                    if let Some(sample) = self.samples.iter().find(|s| s.position as usize == here)
+                    {
+                        self.peaks.note(step, sample);
+                    }
+                    bar.inc(1);
+                    continue;
+                }
+                let budget = self.session.budget;
+                if repetition > 0 && budget.is_some_and(|budget| began.elapsed() >= budget.time) {
+                    stop = Some(Stop::Budget);
+                    break 'run;
+                }
+                if let Err(reason) = self.take(step, here, interrupted, &bar) {
+                    stop = Some(reason);
+                    break 'run;
+                }
+                bar.inc(1);
+            }
+            if self.has_enough() {
+                stop = Some(Stop::Budget);
+                break;
+            }
+        }
+        bar.finish_and_clear();
+        if let Some(budget) = self.session.budget {
+            remark(format_args!(
+                "{} in {} s: {}",
+                plural(self.samples.len() as u64, "sample"),
+                began.elapsed().as_secs(),
+                if self.has_enough() {
+                    format!(
+                        "every interval of CPU time is within {:.1} %",
+                        budget.width * 100.0
+                    )
+                } else {
+                    "the budget is spent".to_owned()
+                }
+            ));
+        }
+        stop
+    }
+
+    /// Whether the intervals are as small as the budget asks.
+    fn has_enough(&self) -> bool {
+        let budget = self.session.budget;
+        budget.is_some_and(|budget| alloquet_report::stats::enough(&self.samples, budget.width))
+    }
+
+    /// Takes one sample and writes its row.
+    fn take(
+        &mut self,
+        step: Step,
+        position: usize,
+        interrupted: &Interruption,
+        bar: &ProgressBar,
+    ) -> Result<(), Stop> {
+        let work = &self.session.plan.works[step.work];
+        let setup = &self.setups[step.setup];
+        let file = &self.files[step.work];
+        let strategy = &work.strategies[step.strategy];
+        bar.set_message(format!("{work}, {strategy}, {}", setup.binary.label));
+        // Not once only: meanwhile other works may have driven the file out of the page cache.
+        if self.warm != Some(step.work) {
+            // Where it cannot be read, its samples say so.
+            let _ = file.warm();
+            self.warm = Some(step.work);
+        }
+        let conduct = Conduct {
+            threads: work.threads,
+            concurrent: work.concurrent,
+            cycles: work.watch.cycles.unwrap_or(1),
+            timeline_ms: work.watch.timeline_ms.unwrap_or(10),
+            peak_call: self.peaks.of(step),
+            cpus: self.session.cpus.clone(),
+            settings: setup.settings.clone(),
+        };
+        let job = Job {
+            workload: work.workload,
+            kind: step.kind,
+            file: file.file.clone(),
+            strategy: strategy.clone(),
+            batch_rows: work.batch_rows,
+            writing: work.writing.clone(),
+            conduct,
+            dataset: file.dataset.clone(),
+            keys: file.keys.clone(),
+        };
+        let limits = limits(work, step.kind, self.session.limit);
+        let taken = take(&setup.binary, &job, &limits);
+        // The terminal interrupts the worker too: that sample says nothing of its cell. A worker can die of it
+        // before this process hears of it.
+        if interrupted.happened() || taken.interrupted {
+            return Err(Stop::Interrupted);
+        }
+        let place = Place {
+            step,
+            position,
+            work,
+            setup,
+            conduct: &job.conduct,
+            limited_by: limited_by(work, step.kind, &limits),
+        };
+        let sample = row(&self.facts, &place, taken);
+        self.peaks.note(step, &sample);
+        let written = self
+            .writer
+            .as_mut()
+            .map_or(Ok(()), |writer| writer.write(&sample));
+        self.samples.push(sample);
+        written.map_err(Stop::NotWritten)
+    }
+}
+
+/// What a sample is held to. One that counts is not held to a limit of memory: it says how much would be needed.
+fn limits(work: &Work, kind: Kind, time: Duration) -> Limits {
+    let limit = work.memory_limit.filter(|_| is_limited(kind));
+    Limits {
+        time: work.timeout_s.map_or(time, Duration::from_secs),
+        memory: limit.and_then(|limit| Some((limit, MemoryGroup::new(limit.0).ok()?))),
+    }
+}
+
+fn is_limited(kind: Kind) -> bool {
+    !matches!(kind, Kind::Heap | Kind::Explain)
+}
+
+/// What holds a sample to its limit of memory, as in the CSV.
+fn limited_by(work: &Work, kind: Kind, limits: &Limits) -> &'static str {
+    match (&limits.memory, work.memory_limit) {
+        (Some((_, group)), _) => group.name(),
+        (None, Some(_)) if is_limited(kind) => LIMITED_BY_RSS,
+        _ => "",
+    }
+}
+
+fn bar(samples: usize, budget: Option<Budget>) -> ProgressBar {
+    let template = match budget {
+        None => "{bar:30} {pos}/{len} samples, {eta} left: {msg}",
+        // How many there will be is not known.
+        Some(_) => "{spinner} {pos} samples, {elapsed}: {msg}",
+    };
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(samples as u64).with_style(style);
     if bar.is_hidden() {
-        remark(format_args!(
-            "measuring {}",
-            plural(samples as u64, "sample")
-        ));
+        remark(match budget {
+            None => format!("measuring {}", plural(samples as u64, "sample")),
+            Some(budget) => format!("measuring for {} s at most", budget.time.as_secs()),
+        });
     }
     bar
 }

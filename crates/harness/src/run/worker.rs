@@ -2,56 +2,113 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use wait4::{ResUse, Wait4};
 
-use super::binary::worker_environment;
+use alloquet_report::sample::Status;
+
+use super::binary::{Binary, worker_environment};
 use crate::measure::{DoneReply, Job, Reply};
+use crate::plan::Bytes;
+use crate::sys::group::MemoryGroup;
+use crate::sys::thp::with_thp_disabled;
+
+/// What a worker is held to.
+pub(super) struct Limits {
+    /// How long it may take.
+    pub(super) time: Duration,
+    /// The memory that it may use, where that is limited and a group can be made.
+    pub(super) memory: Option<(Bytes, MemoryGroup)>,
+}
 
 /// What became of a worker.
 pub(super) struct Taken {
     /// Its reply, or why there is none.
-    pub(super) reply: Result<Box<DoneReply>, String>,
+    pub(super) reply: Result<Box<DoneReply>, Ended>,
     /// Its peak RSS by `wait4`, bytes.
     pub(super) ru_maxrss_bytes: Option<u64>,
     /// Whether it died of Ctrl-C.
     pub(super) interrupted: bool,
+    /// When it was started, in seconds of Unix time.
+    pub(super) started_s: f64,
+    /// When it had ended, in seconds of Unix time.
+    pub(super) ended_s: f64,
 }
 
-/// Takes the sample `job` with `binary`. A worker that has not answered after `limit` is killed.
-pub(super) fn take(binary: &Path, job: &Job, limit: Duration) -> Taken {
-    match start(binary, job) {
-        Err(error) => Taken {
-            reply: Err(format!(
-                "cannot start a worker of {}: {error}",
-                binary.display()
-            )),
-            ru_maxrss_bytes: None,
-            interrupted: false,
-        },
-        Ok(child) => finish(child, job, limit),
+/// Why a worker gave no sample.
+pub(super) struct Ended {
+    /// A failure, or a limit that it met.
+    pub(super) status: Status,
+    /// In words.
+    pub(super) why: String,
+}
+
+impl Ended {
+    fn failed(why: impl Into<String>) -> Self {
+        Self {
+            status: Status::Failed,
+            why: why.into(),
+        }
     }
 }
 
-fn start(binary: &Path, job: &Job) -> std::io::Result<Child> {
-    Command::new(binary)
+/// Takes the sample `job` with `binary`. A worker that meets a limit is killed.
+pub(super) fn take(binary: &Binary, job: &Job, limits: &Limits) -> Taken {
+    let started_s = unix_seconds();
+    let (reply, waited) = match start(binary, job, limits) {
+        Err(error) => {
+            let why = format!(
+                "cannot start a worker of {}: {error}",
+                binary.path.display()
+            );
+            (Err(Ended::failed(why)), None)
+        }
+        Ok(child) => finish(child, job, limits),
+    };
+    let died_of = waited.as_ref().and_then(|used| used.status.signal());
+    Taken {
+        reply,
+        interrupted: died_of == Some(Signal::INT.as_raw()),
+        ru_maxrss_bytes: waited.map(|used| used.rusage.maxrss),
+        started_s,
+        ended_s: unix_seconds(),
+    }
+}
+
+/// To the millisecond.
+fn unix_seconds() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0.0, |now| now.as_millis() as f64 / 1e3)
+}
+
+fn start(binary: &Binary, job: &Job, limits: &Limits) -> std::io::Result<Child> {
+    let settings = &job.conduct.settings;
+    let mut command = Command::new(&binary.path);
+    command
         .args(["worker", "--kind", &job.kind.to_string()])
         .env_clear()
         .envs(worker_environment())
+        .envs(&settings.variables)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+        .stderr(Stdio::piped());
+    if let Some((_, group)) = &limits.memory {
+        command.arg("--group").arg(group.processes());
+    }
+    with_thp_disabled(settings.thp == Some(false), || command.spawn())
 }
 
-fn finish(mut child: Child, job: &Job, limit: Duration) -> Taken {
-    let watchdog = Watchdog::start(&child, limit);
+fn finish(
+    mut child: Child,
+    job: &Job,
+    limits: &Limits,
+) -> (Result<Box<DoneReply>, Ended>, Option<ResUse>) {
+    let watchdog = Watchdog::start(&child, limits.time);
     // A worker that dies early breaks the pipe; what it died of is said below.
     if let (Some(mut stdin), Ok(line)) = (child.stdin.take(), serde_json::to_vec(job)) {
         let _ = stdin.write_all(&line);
@@ -64,31 +121,37 @@ fn finish(mut child: Child, job: &Job, limit: Duration) -> Taken {
     let waited = child.wait4();
     let killed = watchdog.is_some_and(Watchdog::stop);
     let reply = match (&waited, serde_json::from_slice::<Reply>(&answer)) {
-        _ if killed => Err(format!(
-            "no answer within {} s: the worker was killed",
-            limit.as_secs()
-        )),
-        (_, Ok(Reply::Failed { error })) => Err(error),
+        _ if killed => Err(Ended {
+            status: Status::DidNotFinish,
+            why: format!(
+                "did not finish in {} s: the worker was killed",
+                limits.time.as_secs()
+            ),
+        }),
+        (_, Ok(Reply::Failed { error })) => Err(Ended::failed(error)),
         (Ok(ResUse { status, .. }), Ok(Reply::Done(done))) if status.success() => Ok(done),
-        (Err(error), _) => Err(format!("the worker could not be waited for: {error}")),
-        (Ok(ResUse { status, .. }), _) => {
-            // Of another program's words nothing is repeated once it was told keys.
-            let said = match job.keys {
-                Some(_) => String::new(),
-                None => last_line(&complaints),
-            };
-            Err(format!(
-                "the worker ended without an answer ({status}) at {} {said}",
-                job.file.display()
-            ))
-        }
+        (Err(error), _) => Err(Ended::failed(format!(
+            "the worker could not be waited for: {error}"
+        ))),
+        (Ok(ResUse { status, .. }), _) => Err(match &limits.memory {
+            Some((limit, group)) if group.has_killed() => Ended {
+                status: Status::DidNotFit,
+                why: format!("did not fit in {limit}: the kernel killed the worker"),
+            },
+            _ => {
+                // Of another program's words nothing is repeated once it was told keys.
+                let said = match job.keys {
+                    Some(_) => String::new(),
+                    None => last_line(&complaints),
+                };
+                Ended::failed(format!(
+                    "the worker ended without an answer ({status}) at {} {said}",
+                    job.file.display()
+                ))
+            }
+        }),
     };
-    let died_of = waited.as_ref().ok().and_then(|used| used.status.signal());
-    Taken {
-        reply,
-        interrupted: died_of == Some(Signal::INT.as_raw()),
-        ru_maxrss_bytes: waited.ok().map(|used| used.rusage.maxrss),
-    }
+    (reply, waited.ok())
 }
 
 /// Kills a worker that takes too long, such as one whose file is on a disk that does not answer.

@@ -80,6 +80,16 @@ impl CgroupLimits {
     }
 }
 
+/// The folders of this process's group of memory and its parents, of version 1 and of version 2.
+pub(super) fn memory_folders() -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    (
+        folders(&groups, &mounts, Some("memory")),
+        folders(&groups, &mounts, None),
+    )
+}
+
 /// The bytes a limit file names; nothing for `max`, or for the huge number that means the same in
 /// version 1.
 fn limited_bytes(text: &str) -> Option<u64> {

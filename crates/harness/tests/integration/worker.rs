@@ -245,7 +245,8 @@ fn variables() -> (
 #[cfg(not(feature = "snmalloc"))]
 fn run_with((variable, value): (&str, &str)) -> Value {
     let file = File::plain();
-    let job = file.job("read", "rss", "pooled");
+    let mut job = file.job("read", "rss", "pooled");
+    job["conduct"] = json!({"settings": {"variables": {variable: value}, "thp": null}});
     let output = alloquet()
         .env(variable, value)
         .env("HOME", "/nowhere")
