@@ -10,7 +10,10 @@ use std::path::PathBuf;
 use alloquet_report::metric::Metric;
 use alloquet_report::sample::{Kind, Workload};
 use alloquet_report::table::Format;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::TypedValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+
+use crate::plan::Bytes;
 
 pub(crate) use self::measuring::MeasuringArgs;
 pub(crate) use self::write::WriteArgs;
@@ -45,6 +48,8 @@ pub(crate) enum Command {
     Read(ReadArgs),
     /// Measure how to write the contents of a file of your own, or a dataset: every strategy, this binary's allocator.
     Write(WriteArgs),
+    /// Find out whether a file can be read, or written anew, within so much memory, and which knob gets it there.
+    Fit(FitArgs),
     /// Generate the Parquet files of datasets, and report the page sizes they have.
     Generate(GenerateArgs),
     /// List matrices, datasets and strategies.
@@ -119,6 +124,44 @@ pub(crate) struct ReadArgs {
     /// What to print.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(crate) format: OutputFormat,
+}
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+pub(crate) struct FitArgs {
+    /// The Parquet file.
+    pub(crate) file: PathBuf,
+    /// The memory that it is to fit in, such as 512MiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) within: Bytes,
+    /// Write its contents anew, from batches that come one by one, instead of reading it.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Only these strategies, besides upstream; can be repeated. All presets if not given.
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) strategy: Vec<String>,
+    /// Only so many rows in a batch; can be repeated, the first is what it is without turning a knob.
+    #[arg(long, value_name = "N")]
+    pub(crate) batch_rows: Vec<NonZeroUsize>,
+    /// Only these settings of the allocator, besides its defaults; can be repeated. All presets if not given.
+    #[arg(long, value_name = "SETTINGS")]
+    pub(crate) set: Vec<String>,
+    /// Try another build of this program too; can be repeated.
+    #[arg(long, value_name = "NAME=BINARY")]
+    pub(crate) with: Vec<String>,
+    /// Samples of each way without a limit.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(1..=1000).map(|n| n as usize))]
+    pub(crate) reps: usize,
+    /// Seconds after which a sample is ended.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+    /// A TOML file with the keys of an encrypted file: footer_key, aad_prefix and the table column_keys. The variable
+    /// ALLOQUET_KEYS can hold the same text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Append the samples to fit.csv in this folder. They are not kept if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
 }
 
 /// Arguments of `generate`.

@@ -50,3 +50,14 @@ impl fmt::Display for SetupSettings {
         f.write_str(&items.join(";"))
     }
 }
+
+/// A preset.
+pub(crate) struct Preset {
+    /// Name.
+    pub(crate) name: &'static str,
+}
+
+/// Presets.
+pub(crate) fn presets(_allocator: &str) -> &'static [Preset] {
+    &[Preset { name: "default" }]
+}
