@@ -11,7 +11,6 @@ pub(crate) mod cgroup;
 pub(crate) mod group;
 pub(crate) mod machine;
 pub(crate) mod memory;
-pub(crate) mod thp;
 pub(crate) mod usage;
 
 /// The C library's version, such as `2.36`; `unknown` where the library has no way to tell.
