@@ -16,6 +16,7 @@ mod measure;
 mod output;
 mod plan;
 mod run;
+mod settings;
 #[expect(unsafe_code, reason = "libc's version has no safe binding")]
 mod sys;
 

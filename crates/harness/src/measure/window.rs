@@ -99,6 +99,10 @@ impl Window {
     /// not count.
     pub(crate) fn open(kind: Kind) -> Result<Self> {
         anyhow::ensure!(
+            kind != Kind::Heap || allocator::can_count(),
+            "this build counts nothing, because it is of the feature `bare`: take heap samples with one built without it"
+        );
+        anyhow::ensure!(
             kind != Kind::Heap || allocator::is_counting(),
             "a heap sample needs counting from the start: run `alloquet worker --kind heap`"
         );
