@@ -15,10 +15,10 @@ fn main() {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     record("RUSTC", &output(Command::new(rustc).arg("--version")));
     record("REVISION", &revision(&root));
-    record(
-        "SNMALLOC_VERSION",
-        &locked_version(&root.join("Cargo.lock"), "snmalloc-rs"),
-    );
+    // Allocators that cannot be asked.
+    let lock = root.join("Cargo.lock");
+    record("DHAT_VERSION", &locked_version(&lock, "dhat"));
+    record("SNMALLOC_VERSION", &locked_version(&lock, "snmalloc-rs"));
 
     // What the revision is of: a change of these can make it another one, or a dirty one.
     watch(&root.join("Cargo.toml"));

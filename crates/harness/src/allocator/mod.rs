@@ -1,51 +1,115 @@
-//! The global allocator of this build: exactly one, chosen by a Cargo feature, always under the
-//! counting wrapper.
+//! The global allocator of this build: exactly one, chosen by a Cargo feature, under the counting wrapper unless the build
+//! is `bare`.
 //!
-//! Each allocator is one file of the same shape: `Inner` and `INNER`, `NAME`, `SETTINGS_VARIABLES`,
-//! `version()`, `read_settings()`, `asked_settings()`, `has_unread()`, `PURGES` and `purge()`. To add
-//! one: its file, its feature, and a line in each group of `cfg`s here.
+//! Each allocator is one file with a unit struct that is an [`Allocator`]. `docs/allocators.md` says how to add one.
 
 mod c_heap;
 mod counting;
+#[cfg(feature = "dhat")]
+mod dhat;
 #[cfg(feature = "jemalloc")]
 mod jemalloc;
-#[cfg(feature = "mimalloc")]
+#[cfg(any(feature = "mimalloc", feature = "mimalloc-v2"))]
 mod mimalloc;
+mod profile;
 #[cfg(feature = "snmalloc")]
 mod snmalloc;
-#[cfg(not(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc")))]
+mod statistics;
+#[cfg(any(
+    feature = "dhat",
+    not(any(
+        feature = "jemalloc",
+        feature = "mimalloc",
+        feature = "mimalloc-v2",
+        feature = "snmalloc"
+    ))
+))]
 mod system;
+#[cfg(test)]
+mod tests;
 
+use std::alloc::GlobalAlloc;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::c_heap::mallinfo2;
 use self::counting::Counting;
 pub(crate) use self::counting::HeapCounts;
-#[cfg(feature = "jemalloc")]
-use self::jemalloc as chosen;
-#[cfg(all(feature = "mimalloc", not(feature = "jemalloc")))]
-use self::mimalloc as chosen;
-#[cfg(all(
-    feature = "snmalloc",
-    not(any(feature = "jemalloc", feature = "mimalloc"))
-))]
-use self::snmalloc as chosen;
-#[cfg(not(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc")))]
-use self::system as chosen;
+pub(crate) use self::profile::start_profile;
+pub(crate) use self::statistics::Statistics;
 
-#[cfg(any(
-    all(feature = "jemalloc", feature = "mimalloc"),
-    all(feature = "jemalloc", feature = "snmalloc"),
-    all(feature = "mimalloc", feature = "snmalloc"),
-))]
-compile_error!(
-    "a build has exactly one allocator: pass one of --features jemalloc, --features mimalloc, --features snmalloc, \
-     or none for the system's. To compare several, build one binary each and measure them together (scripts/run-matrix.sh)"
+/// Makes `Chosen` the allocator of the feature that is on, or the last one where none is, and refuses two. The features
+/// that were looked at are in brackets.
+macro_rules! choose {
+    ([$($before:tt)*] $feature:tt => $allocator:ty, $($rest:tt)*) => {
+        #[cfg(all(feature = $feature, not(any($(feature = $before),*))))]
+        type Chosen = $allocator;
+        #[cfg(all(feature = $feature, any($(feature = $before),*)))]
+        compile_error!(
+            "a build has exactly one allocator: pass one of --features mimalloc, mimalloc-v2, jemalloc, snmalloc, dhat, or \
+             none for the system's. To compare several, build one binary each and measure them together \
+             (scripts/run-matrix.sh)"
+        );
+        choose!([$($before)* $feature] $($rest)*);
+    };
+    ([$($before:tt)*] $allocator:ty) => {
+        #[cfg(not(any($(feature = $before),*)))]
+        type Chosen = $allocator;
+    };
+}
+
+choose!(
+    []
+    "dhat" => dhat::Dhat,
+    "jemalloc" => jemalloc::Jemalloc,
+    "mimalloc" => mimalloc::Mimalloc,
+    "mimalloc-v2" => mimalloc::Mimalloc,
+    "snmalloc" => snmalloc::Snmalloc,
+    system::System
 );
 
+#[cfg_attr(not(feature = "bare"), global_allocator)]
+static GLOBAL: Counting<<Chosen as Allocator>::Inner> = Counting::new(Chosen::INNER);
+
+/// The allocator of a build without the counting wrapper, where [`GLOBAL`] is nobody's and counts nothing.
+#[cfg(feature = "bare")]
 #[global_allocator]
-static GLOBAL: Counting<chosen::Inner> = Counting::new(chosen::INNER);
+static BARE: <Chosen as Allocator>::Inner = Chosen::INNER;
+
+/// What an allocator is asked. All of it is about this process.
+trait Allocator {
+    /// What allocates.
+    type Inner: GlobalAlloc;
+    /// The one of that type.
+    const INNER: Self::Inner;
+    /// As in the CSV.
+    const NAME: &'static str;
+    /// The variables that it honours; a trailing `*` stands for any ending.
+    const SETTINGS_VARIABLES: &'static [&'static str];
+    /// The call of [`Self::purge`] as its manual names it; `None` where there is none to make.
+    const PURGE: Option<&'static str>;
+
+    /// The version, from the library itself if it can be asked.
+    fn version() -> Version;
+
+    /// Its effective options, as far as it says.
+    fn read_settings() -> Settings;
+
+    /// What its variables in `environment` ask for, in the terms of [`Self::read_settings`]. What makes no sense is asked
+    /// too, so that it is not found among what was read.
+    fn asked_settings(environment: &Settings) -> Settings;
+
+    /// Whether there is a setting `name`, though [`Self::read_settings`], which read `settings`, did not read it.
+    fn has_unread(name: &str, settings: &Settings) -> bool;
+
+    /// What it says of its memory.
+    fn statistics() -> Statistics;
+
+    /// Gives back to the system what is free, as far as it can be made to from this thread.
+    fn purge();
+}
 
 /// Names and values, of variables or of an allocator's options.
 pub(crate) type Settings = BTreeMap<String, String>;
@@ -71,7 +135,7 @@ pub(crate) struct Version {
 /// What this build's allocator is and how it is set, read back from it in this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AllocatorFacts {
-    /// `system`, `mimalloc`, `jemalloc` or `snmalloc`.
+    /// `system`, `mimalloc`, `mimalloc-v2`, `mimalloc-override`, `jemalloc`, `jemalloc-override`, `snmalloc` or `dhat`.
     pub(crate) name: String,
     /// The version as the allocator writes it.
     pub(crate) version: String,
@@ -96,17 +160,17 @@ pub(crate) struct SettingsCheck {
 
 /// The name of this build's allocator, as in the CSV.
 pub(crate) fn name() -> &'static str {
-    chosen::NAME
+    Chosen::NAME
 }
 
 /// The version of this build's allocator.
 pub(crate) fn version() -> Version {
-    chosen::version()
+    Chosen::version()
 }
 
 /// The variables that this build's allocator honours; a trailing `*` stands for any ending.
 pub(crate) fn settings_variables() -> &'static [&'static str] {
-    chosen::SETTINGS_VARIABLES
+    Chosen::SETTINGS_VARIABLES
 }
 
 /// The allocator variables of this process, [`RECORDED_VARIABLES`].
@@ -129,7 +193,7 @@ pub(crate) fn facts() -> AllocatorFacts {
             .iter()
             .map(|&variable| variable.to_owned())
             .collect(),
-        settings: chosen::read_settings(),
+        settings: Chosen::read_settings(),
         environment: recorded_environment(),
     }
 }
@@ -137,7 +201,7 @@ pub(crate) fn facts() -> AllocatorFacts {
 /// Holds what the environment asks of this build's allocator against what the allocator says.
 pub(crate) fn check_settings(facts: &AllocatorFacts) -> SettingsCheck {
     let mut check = SettingsCheck::default();
-    for (name, value) in chosen::asked_settings(&facts.environment) {
+    for (name, value) in Chosen::asked_settings(&facts.environment) {
         match facts.settings.get(&name) {
             Some(effective) if *effective == value => {}
             Some(effective) => {
@@ -145,28 +209,73 @@ pub(crate) fn check_settings(facts: &AllocatorFacts) -> SettingsCheck {
                     .refused
                     .push(format!("{name} was to be {value} and is {effective}"));
             }
-            None if chosen::has_unread(&name, &facts.settings) => check.unread.push(name),
+            None if Chosen::has_unread(&name, &facts.settings) => check.unread.push(name),
             None => check.refused.push(format!("{name} is no setting of it")),
         }
     }
     check
 }
 
+/// What a purge called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Purge {
+    /// The allocator's own call; `None` where it has none, so that nothing was done to it.
+    pub(crate) allocator: Option<&'static str>,
+    /// The call on libc's own heap; `None` where libc has none.
+    pub(crate) c_heap: Option<&'static str>,
+}
+
+/// The calls, or that there was none to make: `nothing on snmalloc, which has no such call; malloc_trim(0) on libc's heap`.
+impl fmt::Display for Purge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.allocator {
+            Some(call) => f.write_str(call)?,
+            None => write!(f, "nothing on {}, which has no such call", name())?,
+        }
+        match self.c_heap {
+            Some(call) if self.allocator != self.c_heap => write!(f, "; {call} on libc's heap"),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Gives back to the system what is free in this build's allocator and in libc's own heap, as far as they do that when
-/// told to; see [`purges`].
-pub(crate) fn purge() {
-    chosen::purge();
+/// told to by this thread, and says what it called. What other threads cache they give back themselves, by this call or by
+/// ending.
+pub(crate) fn purge() -> Purge {
+    Chosen::purge();
     c_heap::trim();
+    Purge {
+        allocator: Chosen::PURGE,
+        c_heap: c_heap::TRIM,
+    }
+}
+
+/// The call by which this build's allocator gives back what is free; `None` where it has none.
+pub(crate) fn purge_call() -> Option<&'static str> {
+    Chosen::PURGE
 }
 
 /// Whether this build's allocator can be told to give back what is free.
 pub(crate) fn purges() -> bool {
-    chosen::PURGES
+    purge_call().is_some()
 }
 
-/// Counts from here on. Call it before anything that should be counted.
+/// What this build's allocator says of its memory.
+pub(crate) fn statistics() -> Statistics {
+    Chosen::statistics()
+}
+
+/// Whether the counting wrapper is built in. Without it there is nothing to start.
+pub(crate) fn can_count() -> bool {
+    cfg!(not(feature = "bare"))
+}
+
+/// Counts from here on, if [`can_count`]. Call it before anything that should be counted.
 pub(crate) fn start_counting() {
-    GLOBAL.start();
+    if can_count() {
+        GLOBAL.start();
+    }
 }
 
 /// Whether the heap is being counted.
@@ -191,53 +300,4 @@ fn matches_any(patterns: &[&str], name: &str) -> bool {
             Some(prefix) => name.starts_with(prefix),
             None => *pattern == name,
         })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn facts_name_this_build() {
-        let facts = facts();
-        assert_eq!(facts.name, name());
-        assert!(
-            facts
-                .version
-                .starts_with(|first: char| first.is_ascii_digit()),
-            "{facts:?}"
-        );
-    }
-
-    #[test]
-    fn a_purge_gives_back_what_was_freed() {
-        let rss = || crate::sys::memory::Resident::now().unwrap().rss_bytes;
-        // Small blocks, which every allocator keeps when they are freed.
-        let blocks: Vec<Vec<u8>> = (0..200_000).map(|_| vec![1; 512]).collect();
-        let held = rss();
-        drop(blocks);
-        purge();
-        let after = rss();
-        // Other tests allocate meanwhile, so it need not be all of 100 MB.
-        if purges() {
-            assert!(after + 50_000_000 < held, "{after} of {held}");
-        }
-    }
-
-    #[test]
-    fn patterns_match_whole_names_or_prefixes() {
-        assert!(matches_any(RECORDED_VARIABLES, "MALLOC_ARENA_MAX"));
-        assert!(matches_any(RECORDED_VARIABLES, "_RJEM_MALLOC_CONF"));
-        assert!(!matches_any(RECORDED_VARIABLES, "GLIBC_TUNABLES_TOO"));
-        assert!(!matches_any(RECORDED_VARIABLES, "PATH"));
-    }
-
-    #[test]
-    fn an_empty_environment_asks_nothing() {
-        let facts = AllocatorFacts {
-            environment: Settings::new(),
-            ..facts()
-        };
-        assert_eq!(check_settings(&facts), SettingsCheck::default());
-    }
 }

@@ -2,38 +2,48 @@
 
 use snmalloc_rs::SnMalloc;
 
-use super::{Settings, Version};
+use super::{Allocator, Settings, Statistics, Version};
 
-pub(super) type Inner = SnMalloc;
-pub(super) const INNER: Inner = SnMalloc;
-pub(super) const NAME: &str = "snmalloc";
-pub(super) const SETTINGS_VARIABLES: &[&str] = &[];
+/// snmalloc: nothing to set, nothing to purge, and one figure.
+pub(super) struct Snmalloc;
 
-/// snmalloc cannot be asked, so the version is that of the crate which carries its source.
-pub(super) fn version() -> Version {
-    Version {
-        version: env!("ALLOQUET_SNMALLOC_VERSION").to_owned(),
-        source: "snmalloc-rs in Cargo.lock",
+impl Allocator for Snmalloc {
+    type Inner = SnMalloc;
+    const INNER: Self::Inner = SnMalloc;
+    const NAME: &'static str = "snmalloc";
+    const SETTINGS_VARIABLES: &'static [&'static str] = &[];
+    /// There is no call that gives back what is free.
+    const PURGE: Option<&'static str> = None;
+
+    /// snmalloc cannot be asked, so the version is that of the crate which carries its source.
+    fn version() -> Version {
+        Version {
+            version: env!("ALLOQUET_SNMALLOC_VERSION").to_owned(),
+            source: "snmalloc-rs in Cargo.lock",
+        }
     }
+
+    /// Empty: snmalloc has no run-time settings.
+    fn read_settings() -> Settings {
+        Settings::new()
+    }
+
+    fn asked_settings(_environment: &Settings) -> Settings {
+        Settings::new()
+    }
+
+    fn has_unread(_name: &str, _settings: &Settings) -> bool {
+        false
+    }
+
+    fn statistics() -> Statistics {
+        let taken = SnMalloc::memory_stats().current_memory_usage;
+        Statistics {
+            // `usize` has 64 bits at most.
+            committed_bytes: Some(taken as u64),
+            ..Statistics::default()
+        }
+    }
+
+    fn purge() {}
 }
-
-/// Empty: snmalloc has no run-time settings.
-pub(super) fn read_settings() -> Settings {
-    Settings::new()
-}
-
-/// What `_environment` asks for, in the terms of [`read_settings`]: nothing.
-pub(super) fn asked_settings(_environment: &Settings) -> Settings {
-    Settings::new()
-}
-
-/// Whether there is a setting `_name`, though [`read_settings`] did not read it: there is none.
-pub(super) fn has_unread(_name: &str, _settings: &Settings) -> bool {
-    false
-}
-
-/// snmalloc has no call that gives back what is free.
-pub(super) const PURGES: bool = false;
-
-/// Does nothing.
-pub(super) fn purge() {}

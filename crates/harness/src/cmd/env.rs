@@ -6,7 +6,7 @@ use alloquet_report::format::mib;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::allocator::{self, AllocatorFacts};
+use crate::allocator::{self as this_allocator, AllocatorFacts};
 use crate::cli::{EnvArgs, TextFormat};
 use crate::output::print;
 use crate::sys::build::Build;
@@ -27,7 +27,7 @@ impl Environment {
     /// Collects the facts.
     pub(crate) fn collect() -> Self {
         Self {
-            allocator: allocator::facts(),
+            allocator: this_allocator::facts(),
             build: Build::current(),
             machine: Machine::now(),
         }
@@ -74,6 +74,19 @@ impl fmt::Display for Environment {
         }
         if allocator.settings.is_empty() {
             line(f, "settings", "none that could be read back")?;
+        }
+
+        line(f, "statistics now", this_allocator::statistics())?;
+        line(
+            f,
+            "gives back what is free by",
+            this_allocator::purge_call().unwrap_or("nothing: it has no such call"),
+        )?;
+        if !this_allocator::can_count() {
+            line(f, "heap", "not counted: the build is of the feature `bare`")?;
+        }
+        if let Some(heap) = this_allocator::mallinfo2() {
+            line(f, "libc's heap now", heap)?;
         }
 
         writeln!(f, "\nBuild")?;

@@ -12,6 +12,7 @@ use crate::measure::write_strategies;
 use crate::output::print;
 use crate::plan::{Matrix, names};
 use crate::run::Folders;
+use crate::settings::PRESETS;
 
 /// Runs the command.
 ///
@@ -53,6 +54,25 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
              upstream-eager",
             ""
         )?;
+    }
+    writeln!(text, "\nSettings of allocators (thp=off goes with each)")?;
+    for (i, (_, presets)) in PRESETS.iter().enumerate() {
+        // Builds of one library have the same.
+        if PRESETS[..i].iter().any(|(_, before)| before == presets) {
+            continue;
+        }
+        let same: Vec<&str> = PRESETS
+            .iter()
+            .filter(|(_, others)| others == presets)
+            .map(|(name, _)| *name)
+            .collect();
+        writeln!(text, "  {}", same.join(", "))?;
+        for preset in *presets {
+            writeln!(text, "    {:<26} {}", preset.name, preset.purpose)?;
+            if !preset.text.is_empty() {
+                writeln!(text, "    {:<26} {}", "", preset.text)?;
+            }
+        }
     }
     writeln!(text, "\nAllocator of this build")?;
     writeln!(

@@ -98,7 +98,12 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
             check.refused.join("; ")
         );
     }
+    let profile = job.conduct.profile.as_deref();
+    let profile = profile.and_then(allocator::start_profile);
     let mut outcome = measure(&job)?;
+    if let Some(profile) = profile {
+        profile.finish();
+    }
     let process_max = match &mut outcome.measures {
         Measures::Heap(_) => None,
         Measures::Rss(rss) => Some(&mut rss.process_max_rss_bytes),

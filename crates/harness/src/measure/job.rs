@@ -78,6 +78,8 @@ pub(crate) struct Conduct {
     pub(crate) peak_call: Option<u64>,
     /// The CPUs to run on; all where there are none.
     pub(crate) cpus: Vec<usize>,
+    /// Where a build with the feature `dhat` writes its profile.
+    pub(crate) profile: Option<PathBuf>,
     /// What the worker was started with, and must find.
     pub(crate) settings: SetupSettings,
 }
@@ -91,6 +93,7 @@ impl Default for Conduct {
             timeline_ms: 10,
             peak_call: None,
             cpus: Vec::new(),
+            profile: None,
             settings: SetupSettings::default(),
         }
     }

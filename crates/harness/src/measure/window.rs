@@ -119,6 +119,10 @@ impl Window {
     /// not count.
     pub(crate) fn open(kind: Kind) -> Result<Self> {
         anyhow::ensure!(
+            !kind.counts() || allocator::can_count(),
+            "this build counts nothing, because it is of the feature `bare`: take samples of kind {kind} with one built without it"
+        );
+        anyhow::ensure!(
             !kind.counts() || allocator::is_counting(),
             "a sample of kind {kind} needs counting from the start: run `alloquet worker --kind {kind}`"
         );

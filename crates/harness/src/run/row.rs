@@ -51,7 +51,7 @@ pub(super) fn row(run: &RunFacts, place: &Place<'_>, taken: Taken) -> Sample {
         label: binary.label.clone(),
         allocator: environment.allocator.name.clone(),
         allocator_version: environment.allocator.version.clone(),
-        settings: setup.settings.to_string(),
+        settings: setup.settings.column(),
         thp: environment.machine.thp.summary().to_owned(),
         profile: environment.build.profile.clone(),
         dataset: work.input.name(),

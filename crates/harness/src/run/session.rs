@@ -279,6 +279,14 @@ impl Run {
         stop
     }
 
+    /// Where the profile of a sample goes, if its binary takes one: the folder of the CSV, or the present one.
+    fn profile(&self, setup: &Setup, position: usize) -> Option<PathBuf> {
+        (setup.binary.environment.allocator.name == "dhat").then(|| {
+            let folder = self.session.results.as_deref().unwrap_or(Path::new("."));
+            folder.join(format!("dhat-heap.{}.{position}.json", self.facts.run_id))
+        })
+    }
+
     /// Whether the intervals are as small as the budget asks.
     fn has_enough(&self) -> bool {
         let budget = self.session.budget;
@@ -311,6 +319,7 @@ impl Run {
             timeline_ms: work.watch.timeline_ms.unwrap_or(10),
             peak_call: self.peaks.of(step),
             cpus: self.session.cpus.clone(),
+            profile: self.profile(setup, position),
             settings: setup.settings.clone(),
         };
         let job = Job {

@@ -16,7 +16,7 @@ use super::binary::{Binary, worker_environment};
 use crate::measure::{DoneReply, Job, Reply};
 use crate::plan::Bytes;
 use crate::sys::group::MemoryGroup;
-use crate::sys::thp::with_thp_disabled;
+use crate::sys::thp::with_thp;
 
 /// What a worker is held to.
 pub(super) struct Limits {
@@ -100,7 +100,7 @@ fn start(binary: &Binary, job: &Job, limits: &Limits) -> std::io::Result<Child> 
     if let Some((_, group)) = &limits.memory {
         command.arg("--group").arg(group.processes());
     }
-    with_thp_disabled(settings.thp == Some(false), || command.spawn())
+    with_thp(settings.thp, || command.spawn())
 }
 
 fn finish(

@@ -1,5 +1,5 @@
-//! What the operating system says of this process and this machine. Reads, and writes only
-//! `clear_refs`.
+//! What the operating system says of this process and this machine. Reads; writes only
+//! `clear_refs` and, around the start of another process, whether there are huge pages.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -11,6 +11,7 @@ pub(crate) mod cgroup;
 pub(crate) mod group;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod thp;
 pub(crate) mod usage;
 
 /// The C library's version, such as `2.36`; `unknown` where the library has no way to tell.
