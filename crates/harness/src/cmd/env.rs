@@ -11,6 +11,7 @@ use crate::cli::{EnvArgs, TextFormat};
 use crate::output::print;
 use crate::sys::build::Build;
 use crate::sys::machine::Machine;
+use crate::sys::spoilers::{Moment, spoilers};
 
 /// Everything that figures of this binary on this machine depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,7 +43,19 @@ impl Environment {
 pub(crate) fn run(args: &EnvArgs) -> Result<()> {
     let environment = Environment::collect();
     match args.format {
-        TextFormat::Text => print(environment),
+        TextFormat::Text => {
+            let spoilers = spoilers(&environment.machine, &environment.build, &Moment::now());
+            let mut text = format!("{environment}\nWhat spoils a measurement now\n");
+            if spoilers.is_empty() {
+                text.push_str(
+                    "  nothing that was looked for: huge pages, swap, load, the build, limits\n",
+                );
+            }
+            for spoiler in spoilers {
+                text.push_str(&format!("  {spoiler}\n"));
+            }
+            print(text)
+        }
         TextFormat::Json => print(serde_json::to_string_pretty(&environment)? + "\n"),
     }
 }

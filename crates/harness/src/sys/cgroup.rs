@@ -90,6 +90,16 @@ pub(super) fn memory_folders() -> (Vec<PathBuf>, Vec<PathBuf>) {
     )
 }
 
+/// Memory in use by this process's group, page cache included, in bytes; `None` where no group of memory tells.
+pub(super) fn memory_used_bytes() -> Option<u64> {
+    let (v1, v2) = memory_folders();
+    let used = |folders: &[PathBuf], file: &str| {
+        let text = std::fs::read_to_string(folders.first()?.join(file)).ok()?;
+        text.trim().parse().ok()
+    };
+    used(&v1, "memory.usage_in_bytes").or_else(|| used(&v2, "memory.current"))
+}
+
 /// The bytes a limit file names; nothing for `max`, or for the huge number that means the same in
 /// version 1.
 fn limited_bytes(text: &str) -> Option<u64> {

@@ -150,7 +150,8 @@ fn cpu_model(cpuinfo: &str) -> String {
         .unwrap_or_default()
 }
 
-fn meminfo_bytes(meminfo: &str, key: &str) -> Option<u64> {
+/// The value of a line of `/proc/meminfo`, in bytes.
+pub(super) fn meminfo_bytes(meminfo: &str, key: &str) -> Option<u64> {
     let (_, value) = meminfo
         .lines()
         .filter_map(|line| line.split_once(':'))

@@ -11,6 +11,7 @@ pub(crate) mod cgroup;
 pub(crate) mod group;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod spoilers;
 pub(crate) mod thp;
 pub(crate) mod usage;
 
