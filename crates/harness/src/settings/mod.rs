@@ -8,7 +8,7 @@
     expect(dead_code, reason = "only the presets are shown yet")
 )]
 
-mod family;
+pub(crate) mod family;
 mod presets;
 
 use std::collections::BTreeMap;
@@ -18,7 +18,6 @@ use std::str::FromStr;
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::family::GLIBC_VARIABLES;
 use self::family::{Family, family};
 pub(crate) use self::presets::{PRESETS, presets};
 
