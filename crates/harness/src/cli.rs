@@ -238,6 +238,10 @@ pub(crate) struct WorkerArgs {
     /// What to measure.
     #[arg(long, value_enum)]
     pub(crate) kind: KindArg,
+
+    /// Count the heap whatever the kind, to see what counting costs (scripts/wrapper-cost.sh).
+    #[arg(long)]
+    pub(crate) counted: bool,
 }
 
 /// A sample's kind on the command line.
@@ -279,12 +283,16 @@ impl From<WorkloadArg> for Workload {
 /// Whether these are the arguments of a worker that counts its heap. Asked before anything else is done, because what
 /// is allocated before counting starts is not counted.
 pub(crate) fn is_heap_worker(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> bool {
-    let mut arguments = arguments.into_iter().skip(1);
-    ["worker", "--kind", "heap"].iter().all(|expected| {
-        arguments
-            .next()
-            .is_some_and(|argument| argument.as_ref() == OsStr::new(expected))
-    })
+    let arguments: Vec<_> = arguments.into_iter().skip(1).take(4).collect();
+    let begin_with = |expected: &[&str]| {
+        arguments.len() >= expected.len()
+            && arguments
+                .iter()
+                .zip(expected)
+                .all(|(argument, expected)| argument.as_ref() == OsStr::new(expected))
+    };
+    begin_with(&["worker", "--kind", "heap"])
+        || begin_with(&["worker", "--kind", "rss", "--counted"])
 }
 
 #[cfg(test)]
@@ -302,6 +310,8 @@ mod tests {
     fn only_a_heap_worker_counts() {
         assert!(is_heap_worker(["alloquet", "worker", "--kind", "heap"]));
         assert!(!is_heap_worker(["alloquet", "worker", "--kind", "rss"]));
+        let counted = ["alloquet", "worker", "--kind", "rss", "--counted"];
+        assert!(is_heap_worker(counted));
         assert!(!is_heap_worker(["alloquet", "env"]));
         assert!(!is_heap_worker(["worker", "--kind", "heap"]));
     }

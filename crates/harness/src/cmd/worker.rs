@@ -61,6 +61,11 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
         job.kind
     );
 
+    ensure!(
+        !args.counted || allocator::is_counting(),
+        "this build counts nothing, because it is of the feature `bare`, or --counted does not come right after the kind"
+    );
+
     let allocator = allocator::facts();
     let check = allocator::check_settings(&allocator);
     if !check.refused.is_empty() {
