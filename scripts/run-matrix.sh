@@ -7,7 +7,8 @@
 #   --file FILE         measure reading this Parquet file
 #   --write             with --file: measure writing its contents anew
 #   --key-file FILE     its keys, if it is encrypted (TOML: footer_key, [column_keys], aad_prefix)
-#   --allocators LIST   comma-separated; default: system,mimalloc,jemalloc,snmalloc
+#   --allocators LIST   comma-separated; default: system,mimalloc,jemalloc,snmalloc. There are also mimalloc-v2, and those
+#                       that take C code's memory too, mimalloc-override and jemalloc-override; dhat is not for figures
 #   --profile NAME      Cargo profile of the builds; default: release
 #   --results DIR       where the CSV goes; default: results/local
 #   -h, --help          this text
@@ -74,8 +75,10 @@ IFS=, read -r -a names <<<"$allocators"
 for name in "${names[@]}"; do
   case $name in
     system) features=(--features "$older") ;;
-    mimalloc | jemalloc | snmalloc) features=(--features "$name,$older") ;;
-    *) fail "unknown allocator '$name': there are system, mimalloc, jemalloc, snmalloc" ;;
+    mimalloc | mimalloc-v2 | mimalloc-override | jemalloc | jemalloc-override | snmalloc | dhat)
+      features=(--features "$name,$older") ;;
+    *) fail "unknown allocator '$name': there are system, mimalloc, mimalloc-v2, mimalloc-override, jemalloc," \
+      "jemalloc-override, snmalloc, dhat" ;;
   esac
   echo "building with $name" >&2
   cargo build --quiet --package alloquet --profile "$profile" "${features[@]}"

@@ -266,6 +266,9 @@ pub(crate) struct WorkerArgs {
     /// The file of a control group to be in from the start.
     #[arg(long)]
     group: Option<PathBuf>,
+    /// Count the heap whatever the kind, to see what counting costs (scripts/wrapper-cost.sh).
+    #[arg(long)]
+    pub(crate) counted: bool,
 }
 
 /// A sample's kind on the command line.
@@ -338,7 +341,9 @@ pub(crate) fn counting_worker(
         Kind::Timeline => "timeline",
     };
     let mut kinds = Kind::ALL.into_iter();
-    kinds.find(|kind| kind.counts() && given.as_ref() == OsStr::new(name(kind)))
+    let kind = kinds.find(|kind| given.as_ref() == OsStr::new(name(kind)))?;
+    let is_told = || arguments.any(|argument| argument.as_ref() == OsStr::new("--counted"));
+    (kind.counts() || is_told()).then_some(kind)
 }
 
 #[cfg(test)]
@@ -360,5 +365,7 @@ mod tests {
         }
         assert_eq!(counting_worker(["alloquet", "env"]), None);
         assert_eq!(counting_worker(["worker", "--kind", "heap"]), None);
+        let told = ["alloquet", "worker", "--kind", "rss", "--counted"];
+        assert_eq!(counting_worker(told), Some(Kind::Rss));
     }
 }

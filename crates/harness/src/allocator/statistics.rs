@@ -20,7 +20,8 @@ pub(crate) struct Statistics {
     ///
     /// * glibc: `arena` and `hblkhd`.
     /// * jemalloc: `stats.resident` and muzzy pages.
-    /// * mimalloc: `committed`. With an arena that is committed as a whole, it counts what was used of it.
+    /// * mimalloc 3: `committed`, what was ever used of its arenas: a purge does not make it less.
+    /// * mimalloc 2: `committed` too, but of each arena the whole, 1 GiB from the first on.
     /// * snmalloc: what its threads took of the ranges that they share.
     pub(crate) committed_bytes: Option<u64>,
     /// Of the committed, what is neither live nor metadata: freed and kept, or never handed out.

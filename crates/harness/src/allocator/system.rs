@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use super::{Allocator, Settings, Statistics, Version, c_heap};
-use crate::settings::GLIBC_VARIABLES;
+use crate::settings::family::GLIBC_VARIABLES;
 
 /// libc's malloc.
 pub(super) struct System;

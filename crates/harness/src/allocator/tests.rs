@@ -175,12 +175,18 @@ fn statistics_follow_what_is_allocated() {
     if let Some(live) = grown(|of| of.live_bytes) {
         assert!(near.contains(&live), "{live}");
     }
-    let committed = grown(|of| of.committed_bytes);
-    if name() != "system" || committed.is_some() {
-        assert!(
-            committed.is_some_and(|bytes| (95_000_000..150_000_000).contains(&bytes)),
-            "{committed:?}"
-        );
+    // mimalloc 2 commits an arena as a whole before it is used.
+    let committed = match name() {
+        "mimalloc-v2" => full.committed_bytes,
+        _ => grown(|of| of.committed_bytes),
+    };
+    let bar = match name() {
+        "mimalloc-v2" => 100_000_000..2_000_000_000,
+        _ => 95_000_000..150_000_000,
+    };
+    match committed {
+        Some(committed) => assert!(bar.contains(&committed), "{committed}"),
+        None => assert!(mallinfo2().is_none(), "nothing told"),
     }
     drop(held);
     let freed = statistics();
@@ -287,13 +293,15 @@ fn the_peak_of_a_profile_is_the_counted_one() {
     let profile = start_profile(&path);
     assert_eq!(profile.is_some(), cfg!(feature = "dhat"));
     let Some(profile) = profile else { return };
-    let mut held = blocks(30_000_000);
-    held.truncate(1_000);
-    held.extend(blocks(10_000_000));
+    // Large blocks: the wrapper counts the records that dhat keeps of each as well.
+    let block = |size: usize| vec![1_u8; size];
+    let mut held: Vec<Vec<u8>> = (1..=200).map(|i| block(i * 2_000)).collect();
+    held.truncate(20);
+    held.extend((0..10).map(|_| block(1_000_000)));
     let (counted, profiled) = (heap_counts().peak_bytes, profile.peak_bytes());
     drop(profile);
     println!("counted {counted}, profiled {profiled}");
-    assert!(profiled > 30_000_000);
+    assert!(profiled > 40_200_000);
     if can_count() {
         assert!(
             counted.abs_diff(profiled) < profiled / 100,

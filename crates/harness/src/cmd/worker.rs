@@ -87,6 +87,11 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
         job.kind
     );
 
+    ensure!(
+        !args.counted || allocator::is_counting(),
+        "this build counts nothing, because it is of the feature `bare`, or --counted does not come right after the kind"
+    );
+
     let allocator = allocator::facts();
     let thp = Thp::now();
     check_started(&job.conduct.settings, &allocator, &thp)?;

@@ -3,7 +3,7 @@
 //! Settings are written for any allocator, whatever this build's is: one binary starts the workers of all. What a text
 //! cannot show to be wrong, such as an option that jemalloc does not have, fails where the worker reads its settings back.
 
-mod family;
+pub(crate) mod family;
 mod presets;
 
 use std::collections::BTreeMap;
@@ -13,7 +13,6 @@ use std::str::FromStr;
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::family::GLIBC_VARIABLES;
 use self::family::{Family, family};
 pub(crate) use self::presets::{PRESETS, presets};
 
