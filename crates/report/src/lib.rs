@@ -10,6 +10,7 @@ pub mod cell;
 pub mod format;
 pub mod metric;
 pub mod parts;
+pub mod rows;
 pub mod sample;
 pub mod series;
 pub mod stats;
