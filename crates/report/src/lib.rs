@@ -7,6 +7,7 @@
 
 pub mod answer;
 pub mod cell;
+pub mod companions;
 pub mod format;
 pub mod metric;
 pub mod parts;
