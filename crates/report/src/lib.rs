@@ -9,6 +9,7 @@ pub mod answer;
 pub mod cell;
 pub mod companions;
 pub mod cycles;
+pub mod explain;
 pub mod format;
 pub mod metric;
 pub mod parts;
