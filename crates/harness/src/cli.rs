@@ -342,7 +342,7 @@ pub(crate) fn counting_worker(
     };
     let mut kinds = Kind::ALL.into_iter();
     let kind = kinds.find(|kind| given.as_ref() == OsStr::new(name(kind)))?;
-    let is_told = || arguments.any(|argument| argument.as_ref() == OsStr::new("--counted"));
+    let mut is_told = || arguments.any(|argument| argument.as_ref() == OsStr::new("--counted"));
     (kind.counts() || is_told()).then_some(kind)
 }
 

@@ -7,13 +7,19 @@
 
 pub mod answer;
 pub mod cell;
+pub mod companions;
+pub mod cycles;
+pub mod explain;
 pub mod fit;
 pub mod format;
 pub mod metric;
 pub mod parts;
+pub mod rows;
 pub mod sample;
 pub mod series;
+pub mod settle;
 pub mod stats;
 pub mod summary;
 pub mod table;
+pub mod timeline;
 pub mod verify;

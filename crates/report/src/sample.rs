@@ -3,18 +3,16 @@
 //! The struct's fields are the columns, in order. What a kind of sample does not measure is `None`
 //! and an empty field, never 0. `docs/csv.md` explains every column; a test holds the two together.
 
-mod append;
-mod error;
+mod check;
 mod older;
-mod read;
 mod words;
 
+use crate::rows::{self, Row, RowWriter, Rows, read_rows};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::Path;
 
-pub use append::SampleWriter;
-pub use error::SampleError;
-pub use read::{Samples, read_samples};
+pub use crate::rows::{RowError as SampleError, to_csv};
 pub use words::{Kind, Situation, Status, Workload};
 
 /// The version of the CSV's columns and their meaning. It goes up with every change of either; the version before
@@ -364,57 +362,49 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How many of `bytes` are whole lines; the rest is a row that was never finished.
-fn whole_rows(bytes: &[u8]) -> usize {
-    let last = bytes.iter().rposition(|byte| *byte == b'\n');
-    last.map_or(0, |end| end + 1)
+/// A CSV file of samples that is open for appending.
+pub type SampleWriter = RowWriter<Sample>;
+
+/// What a file of samples holds.
+pub type Samples = Rows<Sample>;
+
+impl Row for Sample {
+    const WHAT: &'static str = "samples";
+    const REMEDY: &'static str = "name a file of samples, as `alloquet run` writes them";
+
+    fn blank() -> Self {
+        Self::new(Kind::Rss, Workload::Read)
+    }
+
+    fn known_columns() -> Vec<(u32, Vec<String>)> {
+        older::known_columns()
+    }
+
+    fn upgraded(self) -> Self {
+        older::upgraded(self)
+    }
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        check::check(self)
+    }
 }
 
 /// The CSV's columns, in order.
 #[must_use]
 pub fn columns() -> Vec<String> {
-    let blank = Sample::new(Kind::Rss, Workload::Read);
-    // Into memory, and of plain fields: it cannot fail, and a test sees it if it ever does.
-    let bytes = encode(&blank, true).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let header = text.lines().next().unwrap_or_default();
-    header.split(',').map(str::to_owned).collect()
+    rows::columns::<Sample>()
 }
 
-/// The samples as the text of a CSV file: what a [`SampleWriter`] writes.
+/// Reads every whole row of `path`. Rows of the versions before become rows of the present one.
+///
+/// A last line without a line break is left out and becomes a warning.
 ///
 /// # Errors
 ///
-/// Where a sample cannot be put in a row.
-pub fn to_csv(samples: &[Sample]) -> Result<String, csv::Error> {
-    let mut text = columns().join(",") + "\n";
-    for sample in samples {
-        text.push_str(&String::from_utf8_lossy(&row(sample)?));
-    }
-    Ok(text)
-}
-
-/// One sample as exactly one line: line breaks inside a text become spaces.
-fn row(sample: &Sample) -> Result<Vec<u8>, csv::Error> {
-    let mut row = encode(sample, false)?;
-    let last = row.len().saturating_sub(1);
-    for byte in &mut row[..last] {
-        if matches!(byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
-    }
-    Ok(row)
-}
-
-fn encode(sample: &Sample, header: bool) -> Result<Vec<u8>, csv::Error> {
-    let mut bytes = Vec::new();
-    let mut writer = csv::WriterBuilder::new()
-        .has_headers(header)
-        .from_writer(&mut bytes);
-    writer.serialize(sample)?;
-    writer.flush()?;
-    drop(writer);
-    Ok(bytes)
+/// Where the file cannot be read, has other columns or another schema version than ours, or where a
+/// row cannot be understood. The error names file, line and column.
+pub fn read_samples(path: impl AsRef<Path>) -> Result<Samples, SampleError> {
+    read_rows(path)
 }
 
 #[cfg(test)]

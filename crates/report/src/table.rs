@@ -4,9 +4,9 @@
 
 mod answers;
 mod block;
-mod grid;
+pub(crate) mod grid;
 mod panel;
-mod text;
+pub(crate) mod text;
 
 use crate::metric::Metric;
 use crate::sample::Sample;

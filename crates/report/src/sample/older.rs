@@ -5,7 +5,7 @@
 use super::{SCHEMA_VERSION, Sample, Situation, Workload, columns};
 
 /// The oldest version that is read.
-pub(super) const OLDEST_VERSION: u32 = 2;
+const OLDEST_VERSION: u32 = 2;
 
 /// The last column of each older version.
 const LAST_COLUMNS: [(u32, &str); 2] = [
@@ -13,15 +13,16 @@ const LAST_COLUMNS: [(u32, &str); 2] = [
     (3, "ledger_upstream_bytes"),
 ];
 
-/// The columns of a version; `None` for one that is not read.
-pub(super) fn columns_of(version: u32) -> Option<Vec<String>> {
-    let mut columns = columns();
-    if version != SCHEMA_VERSION {
-        let (_, last) = LAST_COLUMNS.iter().find(|(older, _)| *older == version)?;
-        let last = columns.iter().position(|name| name == last);
-        columns.truncate(last? + 1);
-    }
-    Some(columns)
+/// The columns of each version that is read, the present one last.
+pub(super) fn known_columns() -> Vec<(u32, Vec<String>)> {
+    let columns = columns();
+    let older = LAST_COLUMNS.iter().filter_map(|(version, last)| {
+        let last = columns.iter().position(|name| name == last)?;
+        Some((*version, columns[..=last].to_vec()))
+    });
+    let mut known: Vec<_> = older.collect();
+    known.push((SCHEMA_VERSION, columns));
+    known
 }
 
 /// A row of any version that is read, as the present version would have it.
@@ -48,7 +49,22 @@ mod tests {
     use crate::sample::{Kind, SampleWriter, read_samples, to_csv};
     use std::path::PathBuf;
 
-    /// A file of version 2 with one row.
+    fn columns_of(version: u32) -> Option<Vec<String>> {
+        let known = known_columns().into_iter();
+        let mut found = known.filter(|(known, _)| *known == version);
+        found.next().map(|(_, columns)| columns)
+    }
+
+    /// A file of an older version with one row.
+    fn file_of(folder: &tempfile::TempDir, sample: &Sample) -> PathBuf {
+        let text = to_csv(std::slice::from_ref(sample)).unwrap();
+        let known = columns_of(sample.schema_version).unwrap().len();
+        let cut = |line: &str| line.split(',').take(known).collect::<Vec<_>>().join(",") + "\n";
+        let path = folder.path().join("samples.csv");
+        std::fs::write(&path, text.lines().map(cut).collect::<String>()).unwrap();
+        path
+    }
+
     fn version_2(folder: &tempfile::TempDir, workload: Workload) -> PathBuf {
         let sample = Sample {
             schema_version: 2,
@@ -56,12 +72,47 @@ mod tests {
             disk_read_bytes: Some(7),
             ..Sample::new(Kind::Rss, workload)
         };
-        let text = to_csv(&[sample]).unwrap();
-        let known = columns_of(2).unwrap().len();
-        let cut = |line: &str| line.split(',').take(known).collect::<Vec<_>>().join(",") + "\n";
+        file_of(folder, &sample)
+    }
+
+    #[test]
+    fn version_3_is_read_as_the_present_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = Sample {
+            strategy: "bounded".to_owned(),
+            situation: Some(Situation::Arriving),
+            writers: Some(4),
+            properties: "dictionary=false".to_owned(),
+            ledger_upstream_bytes: Some(9),
+            ..Sample::new(Kind::Heap, Workload::Write)
+        };
+        let older = Sample {
+            schema_version: 3,
+            ..written.clone()
+        };
+        let path = file_of(&folder, &older);
+        let header = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            header
+                .lines()
+                .next()
+                .unwrap()
+                .ends_with(",ledger_upstream_bytes")
+        );
+        // One reader or writer at once, and no limit: what version 3 always was.
+        assert_eq!(read_samples(&path).unwrap().rows, [written]);
+        let error = SampleWriter::append(&path).unwrap_err().to_string();
+        assert!(error.contains("\"concurrent\", is missing"), "{error}");
+    }
+
+    #[test]
+    fn an_older_file_without_a_row_has_none() {
+        let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("samples.csv");
-        std::fs::write(&path, text.lines().map(cut).collect::<String>()).unwrap();
-        path
+        for version in [2, 3] {
+            std::fs::write(&path, columns_of(version).unwrap().join(",") + "\n").unwrap();
+            assert_eq!(read_samples(&path).unwrap().rows, []);
+        }
     }
 
     #[test]

@@ -102,13 +102,14 @@ pub(super) fn render(
 fn names(blocks: Vec<&BlockSummary>) -> Vec<String> {
     let short = |block: &BlockSummary| {
         let work = &block.block.work;
-        let situation = situation(block).map_or_else(String::new, |name| format!(" ({name})"));
+        let situation =
+            situation(&block.block).map_or_else(String::new, |name| format!(" ({name})"));
         format!("{} {}{situation}", work.workload, work.dataset)
     };
-    let long = |block: &BlockSummary| block_title(block);
+    let long = |block: &BlockSummary| block_title(&block.block);
     let longest = |block: &BlockSummary| {
         let batch = format::count(block.block.batch_rows);
-        format!("{}, batch {batch}", block_title(block))
+        format!("{}, batch {batch}", block_title(&block.block))
     };
     let forms: [&dyn Fn(&BlockSummary) -> String; 3] = [&short, &long, &longest];
     let mut names = Vec::new();

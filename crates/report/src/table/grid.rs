@@ -15,15 +15,15 @@ const DIVIDER: &str = "│";
 const GAP: usize = 2;
 
 /// A heading, whose lines may be several, and a field for each row.
-pub(super) struct Column {
-    pub(super) heading: String,
-    pub(super) fields: Vec<String>,
-    pub(super) align: Align,
+pub(crate) struct Column {
+    pub(crate) heading: String,
+    pub(crate) fields: Vec<String>,
+    pub(crate) align: Align,
 }
 
 /// To which side a column's fields are put.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     /// For names.
     Left,
     /// For figures.
@@ -31,14 +31,14 @@ pub(super) enum Align {
 }
 
 /// The rows of a table: their names, and lines that stand before some of them.
-pub(super) struct Rows {
-    pub(super) heading: String,
-    pub(super) names: Vec<String>,
-    pub(super) groups: Vec<(usize, String)>,
+pub(crate) struct Rows {
+    pub(crate) heading: String,
+    pub(crate) names: Vec<String>,
+    pub(crate) groups: Vec<(usize, String)>,
 }
 
 impl Column {
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         widest(
             self.heading
                 .lines()
@@ -48,19 +48,19 @@ impl Column {
 }
 
 impl Rows {
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         let names = self.names.iter().map(String::as_str);
         widest(names.chain([self.heading.as_str()]))
     }
 }
 
 /// What columns take up beside others.
-pub(super) fn width(columns: &[Column]) -> usize {
+pub(crate) fn width(columns: &[Column]) -> usize {
     columns.iter().map(|column| GAP + column.width()).sum()
 }
 
 /// Puts panels side by side, and begins a new table where the next has no room.
-pub(super) fn pack(rows: &Rows, panels: Vec<Vec<Column>>, room: usize, divided: bool) -> String {
+pub(crate) fn pack(rows: &Rows, panels: Vec<Vec<Column>>, room: usize, divided: bool) -> String {
     let divider = || Column {
         heading: DIVIDER.to_owned(),
         fields: vec![DIVIDER.to_owned(); rows.names.len()],
@@ -84,7 +84,7 @@ pub(super) fn pack(rows: &Rows, panels: Vec<Vec<Column>>, room: usize, divided: 
 }
 
 /// One table for the terminal.
-pub(super) fn terminal(rows: &Rows, columns: &[Column]) -> String {
+pub(crate) fn terminal(rows: &Rows, columns: &[Column]) -> String {
     let lines = columns.iter().map(|column| column.heading.lines().count());
     let lines = lines.max().unwrap_or(1);
     let heading = |column: &Column| match column.heading.as_str() {
@@ -112,7 +112,7 @@ pub(super) fn terminal(rows: &Rows, columns: &[Column]) -> String {
 }
 
 /// One table for a document.
-pub(super) fn markdown(rows: &Rows, columns: &[Column]) -> String {
+pub(crate) fn markdown(rows: &Rows, columns: &[Column]) -> String {
     let escape = |text: &String| text.replace('|', "\\|");
     let heading = |column: &Column| escape(&column.heading);
     let table = table(rows, columns, presets::ASCII_MARKDOWN, heading, escape);

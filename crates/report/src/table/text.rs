@@ -3,6 +3,7 @@
 use super::Format;
 use super::panel::sureness;
 use crate::answer::{Against, Answer};
+use crate::cell::Block;
 use crate::format;
 use crate::metric::Metric;
 use crate::sample::Situation;
@@ -125,8 +126,8 @@ fn ratios<'a>(block: &'a BlockSummary, metrics: &BTreeSet<Metric>) -> Vec<&'a Ra
 }
 
 /// Workload and dataset, of a write how, how it was scaled, and threads where there are several.
-pub(super) fn block_title(block: &BlockSummary) -> String {
-    let work = &block.block.work;
+pub(crate) fn block_title(block: &Block) -> String {
+    let work = &block.work;
     let mut ways: Vec<String> = situation(block).into_iter().collect();
     let scales = [
         ("rows", work.scale_rows.0),
@@ -137,10 +138,10 @@ pub(super) fn block_title(block: &BlockSummary) -> String {
             ways.push(format!("{what} × {scale}"));
         }
     }
-    if block.block.threads > 1 {
-        ways.push(format::plural(u64::from(block.block.threads), "thread"));
+    if block.threads > 1 {
+        ways.push(format::plural(u64::from(block.threads), "thread"));
     }
-    if let Some(writing) = &block.block.writing {
+    if let Some(writing) = &block.writing {
         if writing.writers > 1 {
             ways.push(format::plural(writing.writers, "writer"));
         }
@@ -159,8 +160,8 @@ pub(super) fn block_title(block: &BlockSummary) -> String {
 }
 
 /// Where the batches of a write came from: every table of one says it.
-pub(super) fn situation(block: &BlockSummary) -> Option<String> {
-    let writing = block.block.writing.as_ref();
+pub(super) fn situation(block: &Block) -> Option<String> {
+    let writing = block.writing.as_ref();
     writing.map(|writing| writing.situation.to_string())
 }
 
@@ -177,7 +178,7 @@ pub(super) fn block_heading(block: &BlockSummary) -> (String, String) {
     if block.block.batch_rows > 0 {
         facts.push(format!("batch {}", format::count(block.block.batch_rows)));
     }
-    let mut title = block_title(block);
+    let mut title = block_title(&block.block);
     if let (Some(strategy), 1) = (block.strategies.first(), block.strategies.len()) {
         title.push_str(&format!(" by {strategy}"));
     }
@@ -234,7 +235,7 @@ pub(super) fn answer(answer: &Answer, metrics: &BTreeSet<Metric>) -> String {
 }
 
 /// A line broken to a width where `between` stands, each further line indented.
-pub(super) fn wrapped(line: &str, between: &str, width: usize) -> String {
+pub(crate) fn wrapped(line: &str, between: &str, width: usize) -> String {
     let gap = between.chars().count();
     let mut out = String::new();
     let mut used = 0;

@@ -1,13 +1,15 @@
-//! Appends samples to a CSV file, one whole row at a time.
+//! Appends rows to a CSV file: whole rows, and those that belong together at once.
 //!
 //! Nothing that was measured is ever overwritten, and a file whose columns are not exactly ours is
 //! refused. A process may be killed while it writes: what it left of a row is moved aside, so that
 //! the next row does not grow out of it.
 
 use super::error::check_header;
-use super::{SCHEMA_VERSION, Sample, SampleError, columns, row, whole_rows};
+use super::{Row, RowError, columns, line, whole_lines};
+use crate::sample::SCHEMA_VERSION;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 /// What to do about a file that is not of this version.
@@ -15,45 +17,46 @@ const REMEDY: &str = "nothing was written: name another file, or move this one a
 
 /// A CSV file that is open for appending.
 #[derive(Debug)]
-pub struct SampleWriter {
+pub struct RowWriter<R> {
     file: File,
     path: PathBuf,
     torn: Option<PathBuf>,
+    rows: PhantomData<fn(R)>,
 }
 
-impl SampleWriter {
+impl<R: Row> RowWriter<R> {
     /// Opens `path`, creating it with the header where it does not exist.
     ///
     /// If the file ends in the middle of a row, that piece goes to `<path>.torn` and the file then
-    /// ends with its last whole row; see [`SampleWriter::torn`].
+    /// ends with its last whole row; see [`RowWriter::torn`].
     ///
     /// # Errors
     ///
     /// Where the file cannot be opened, or has other columns or another schema version than ours:
     /// rows of two forms never share a file.
-    pub fn append(path: impl AsRef<Path>) -> Result<Self, SampleError> {
+    pub fn append(path: impl AsRef<Path>) -> Result<Self, RowError> {
         let path = path.as_ref();
         let mut file = OpenOptions::new()
             .read(true)
             .append(true)
             .create(true)
             .open(path)
-            .map_err(SampleError::io(path, "open the samples to append to them"))?;
+            .map_err(RowError::io::<R>(path, "open"))?;
         // Until it is known what the file holds, no other run may add to it: what was read would be cut off.
-        file.lock()
-            .map_err(SampleError::io(path, "lock the samples to append to them"))?;
+        file.lock().map_err(RowError::io::<R>(path, "lock"))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)
-            .map_err(SampleError::io(path, "read the samples to append to them"))?;
+            .map_err(RowError::io::<R>(path, "read"))?;
 
         let mut writer = Self {
             file,
             path: path.to_owned(),
             torn: None,
+            rows: PhantomData,
         };
-        let header = header_line();
+        let header = header_line::<R>();
         if header.starts_with(&bytes) {
-            // New, empty, or its very header was cut short: there is no sample in it.
+            // New, empty, or its very header was cut short: there is no row in it.
             writer.cut_to(0)?;
             writer.put_locked(&header)?;
             return writer.unlocked();
@@ -63,10 +66,10 @@ impl SampleWriter {
         check_header(
             path,
             &first.split(',').collect::<Vec<_>>(),
-            &columns(),
+            &columns::<R>(),
             REMEDY,
         )?;
-        let whole = whole_rows(&bytes);
+        let whole = whole_lines(&bytes);
         check_version(path, &bytes[..whole])?;
         if whole < bytes.len() {
             writer.move_aside(&bytes[whole..], whole)?;
@@ -74,10 +77,10 @@ impl SampleWriter {
         writer.unlocked()
     }
 
-    fn unlocked(self) -> Result<Self, SampleError> {
+    fn unlocked(self) -> Result<Self, RowError> {
         self.file
             .unlock()
-            .map_err(SampleError::io(&self.path, "unlock the samples"))?;
+            .map_err(RowError::io::<R>(&self.path, "unlock"))?;
         Ok(self)
     }
 
@@ -89,13 +92,23 @@ impl SampleWriter {
     ///
     /// Where the row cannot be written, such as when the disk is full; the file is then cut back to
     /// its last whole row.
-    pub fn write(&mut self, sample: &Sample) -> Result<(), SampleError> {
-        let line = row(sample).map_err(|source| SampleError::Io {
-            path: self.path.clone(),
-            action: "make a row of a sample",
-            source: source.into(),
-        })?;
-        self.put(&line)
+    pub fn write(&mut self, row: &R) -> Result<(), RowError> {
+        self.write_all(std::slice::from_ref(row))
+    }
+
+    /// Writes rows that belong together, in one piece, as [`RowWriter::write`] writes one.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be written; the file is then cut back to what it was before.
+    pub fn write_all(&mut self, rows: &[R]) -> Result<(), RowError> {
+        let mut lines = Vec::new();
+        for row in rows {
+            let line = line(row)
+                .map_err(|source| RowError::io::<R>(&self.path, "put in writing")(source.into()))?;
+            lines.extend_from_slice(&line);
+        }
+        self.put(&lines)
     }
 
     /// Where an unfinished row that stood at the end of the file was moved to, if there was one.
@@ -110,47 +123,48 @@ impl SampleWriter {
         &self.path
     }
 
-    fn put(&mut self, line: &[u8]) -> Result<(), SampleError> {
+    fn put(&mut self, line: &[u8]) -> Result<(), RowError> {
         self.file
             .lock()
-            .map_err(SampleError::io(&self.path, "lock the samples"))?;
+            .map_err(RowError::io::<R>(&self.path, "lock"))?;
         let put = self.put_locked(line);
         self.file
             .unlock()
-            .map_err(SampleError::io(&self.path, "unlock the samples"))?;
+            .map_err(RowError::io::<R>(&self.path, "unlock"))?;
         put
     }
 
-    fn put_locked(&mut self, line: &[u8]) -> Result<(), SampleError> {
+    fn put_locked(&mut self, line: &[u8]) -> Result<(), RowError> {
         let before = self.length()?;
         let written = self.file.write_all(line).and_then(|()| self.file.flush());
         if let Err(error) = written {
             // A disk that filled up took a part of the row. Should the cut fail too, the next
             // run moves that part aside.
             let _ = self.file.set_len(before);
-            return Err(SampleError::io(&self.path, "write a sample")(error));
+            return Err(RowError::io::<R>(&self.path, "add to")(error));
         }
         Ok(())
     }
 
-    fn length(&mut self) -> Result<u64, SampleError> {
+    fn length(&mut self) -> Result<u64, RowError> {
         self.file
             .seek(SeekFrom::End(0))
-            .map_err(SampleError::io(&self.path, "find the end of the samples"))
+            .map_err(RowError::io::<R>(&self.path, "find the end of"))
     }
 
-    fn cut_to(&mut self, length: usize) -> Result<(), SampleError> {
-        self.file
-            .set_len(length as u64)
-            .map_err(SampleError::io(&self.path, "cut the samples to whole rows"))
+    fn cut_to(&mut self, length: usize) -> Result<(), RowError> {
+        self.file.set_len(length as u64).map_err(RowError::io::<R>(
+            &self.path,
+            "cut off an unfinished row of",
+        ))
     }
 
-    /// Keeps the unfinished row in a file of its own, then ends the samples before it.
-    fn move_aside(&mut self, piece: &[u8], whole: usize) -> Result<(), SampleError> {
+    /// Keeps the unfinished row in a file of its own, then ends the file before it.
+    fn move_aside(&mut self, piece: &[u8], whole: usize) -> Result<(), RowError> {
         let mut name = self.path.clone().into_os_string();
         name.push(".torn");
         let torn = PathBuf::from(name);
-        keep(&torn, piece).map_err(SampleError::io(&torn, "keep an unfinished row"))?;
+        keep(&torn, piece).map_err(RowError::io::<R>(&torn, "keep an unfinished row of"))?;
         self.cut_to(whole)?;
         self.torn = Some(torn);
         Ok(())
@@ -164,14 +178,14 @@ fn keep(path: &Path, piece: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-fn header_line() -> Vec<u8> {
-    let mut line = columns().join(",").into_bytes();
+fn header_line<R: Row>() -> Vec<u8> {
+    let mut line = columns::<R>().join(",").into_bytes();
     line.push(b'\n');
     line
 }
 
 /// The columns may be the same and their meaning not: look at the newest row.
-fn check_version(path: &Path, whole: &[u8]) -> Result<(), SampleError> {
+fn check_version(path: &Path, whole: &[u8]) -> Result<(), RowError> {
     let text = String::from_utf8_lossy(whole);
     let Some((line, last)) = text.lines().enumerate().skip(1).last() else {
         return Ok(());
@@ -180,13 +194,13 @@ fn check_version(path: &Path, whole: &[u8]) -> Result<(), SampleError> {
     let field = last.split(',').next().unwrap_or_default();
     match field.parse::<u32>() {
         Ok(SCHEMA_VERSION) => Ok(()),
-        Ok(found) => Err(SampleError::Version {
+        Ok(found) => Err(RowError::Version {
             path: path.to_owned(),
             line,
             found,
             remedy: REMEDY,
         }),
-        Err(_) => Err(SampleError::Row {
+        Err(_) => Err(RowError::Row {
             path: path.to_owned(),
             line,
             column: Some("schema_version".to_owned()),
@@ -198,7 +212,7 @@ fn check_version(path: &Path, whole: &[u8]) -> Result<(), SampleError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Kind, Workload, read_samples};
+    use crate::sample::{Kind, Sample, SampleWriter, Workload, read_samples};
     use std::fs;
 
     fn sample(strategy: &str) -> Sample {
@@ -269,7 +283,7 @@ mod tests {
     fn a_file_with_other_columns_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("samples.csv");
-        let text = String::from_utf8(header_line())
+        let text = String::from_utf8(header_line::<Sample>())
             .unwrap()
             .replace("matrix", "plan");
         fs::write(&path, &text).unwrap();
@@ -292,7 +306,7 @@ mod tests {
         sample.schema_version = SCHEMA_VERSION + 1;
         write(&path, &sample);
         let error = SampleWriter::append(&path).unwrap_err().to_string();
-        assert!(error.contains("line 2: schema version 4"), "{error}");
+        assert!(error.contains("line 2: schema version 5"), "{error}");
     }
 
     #[test]

@@ -1,24 +1,21 @@
-//! Reads a CSV file of samples, strictly: a row that is not understood is an error, not a gap.
+//! Reads a CSV file of rows, strictly: a row that is not understood is an error, not a gap.
 //!
 //! The one thing that is forgiven is a last line without its line break, which a killed process
 //! leaves behind. It may be cut short anywhere, even inside a number, so it is never believed.
 
 use super::error::check_header;
-use super::older::{OLDEST_VERSION, columns_of, upgraded};
-use super::{SCHEMA_VERSION, Sample, SampleError, Status, columns, whole_rows};
+use super::{Row, RowError, columns, whole_lines};
+use crate::sample::SCHEMA_VERSION;
 use csv::{ErrorKind, StringRecord};
 use std::fs;
 use std::path::Path;
 
-/// What to do about a file that holds something else.
-const REMEDY: &str = "name a file of samples, as `alloquet run` writes them";
-
-/// What a file of samples holds.
+/// What a file of rows holds.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Samples {
+pub struct Rows<R> {
     /// The rows, in the order of the file.
-    pub rows: Vec<Sample>,
+    pub rows: Vec<R>,
     /// What a reader should be told, one sentence each; such as a last row that was left out.
     pub warnings: Vec<String>,
 }
@@ -31,10 +28,10 @@ pub struct Samples {
 ///
 /// Where the file cannot be read, has other columns or another schema version than ours, or where a
 /// row cannot be understood. The error names file, line and column.
-pub fn read_samples(path: impl AsRef<Path>) -> Result<Samples, SampleError> {
+pub fn read_rows<R: Row>(path: impl AsRef<Path>) -> Result<Rows<R>, RowError> {
     let path = path.as_ref();
-    let bytes = fs::read(path).map_err(SampleError::io(path, "read the samples"))?;
-    let (whole, rest) = bytes.split_at(whole_rows(&bytes));
+    let bytes = fs::read(path).map_err(RowError::io::<R>(path, "read"))?;
+    let (whole, rest) = bytes.split_at(whole_lines(&bytes));
 
     let mut reader = csv::Reader::from_reader(whole);
     let header = reader
@@ -49,9 +46,9 @@ pub fn read_samples(path: impl AsRef<Path>) -> Result<Samples, SampleError> {
     if rows.is_empty() {
         let found: Vec<&str> = header.iter().collect();
         // Without a row nothing says which version it is.
-        let mut older = (OLDEST_VERSION..SCHEMA_VERSION).filter_map(columns_of);
-        if !older.any(|older| older == found) {
-            check_header(path, &found, &columns(), REMEDY)?;
+        let mut known = R::known_columns().into_iter();
+        if !known.any(|(_, known)| known == found) {
+            check_header(path, &found, &columns::<R>(), R::REMEDY)?;
         }
     }
 
@@ -64,10 +61,10 @@ pub fn read_samples(path: impl AsRef<Path>) -> Result<Samples, SampleError> {
             path.display()
         ));
     }
-    Ok(Samples { rows, warnings })
+    Ok(Rows { rows, warnings })
 }
 
-fn row(path: &Path, header: &StringRecord, record: &StringRecord) -> Result<Sample, SampleError> {
+fn row<R: Row>(path: &Path, header: &StringRecord, record: &StringRecord) -> Result<R, RowError> {
     let line = record.position().map_or(0, csv::Position::line);
     // First of all, so that a newer file is called that, and not one with unknown columns.
     let version = header
@@ -75,8 +72,10 @@ fn row(path: &Path, header: &StringRecord, record: &StringRecord) -> Result<Samp
         .position(|name| name == "schema_version")
         .and_then(|place| record.get(place)?.parse::<u32>().ok());
     let version = version.unwrap_or(SCHEMA_VERSION);
-    let Some(expected) = columns_of(version) else {
-        return Err(SampleError::Version {
+    let known = R::known_columns();
+    let expected = known.iter().find(|(known, _)| *known == version);
+    let Some((_, expected)) = expected else {
+        return Err(RowError::Version {
             path: path.to_owned(),
             line,
             found: version,
@@ -87,54 +86,22 @@ fn row(path: &Path, header: &StringRecord, record: &StringRecord) -> Result<Samp
             },
         });
     };
-    check_header(path, &header.iter().collect::<Vec<_>>(), &expected, REMEDY)?;
-    let sample: Sample = record
+    check_header(
+        path,
+        &header.iter().collect::<Vec<_>>(),
+        expected,
+        R::REMEDY,
+    )?;
+    let row: R = record
         .deserialize(Some(header))
         .map_err(|error| field_error(path, line, &error, header, record))?;
-    check_values(path, line, &sample)?;
-    Ok(upgraded(sample))
-}
-
-/// What the types allow and a sample does not.
-fn check_values(path: &Path, line: u64, sample: &Sample) -> Result<(), SampleError> {
-    let fail = |column: &str, problem: String| {
-        Err(SampleError::Row {
-            path: path.to_owned(),
-            line,
-            column: Some(column.to_owned()),
-            problem,
-        })
-    };
-    let seconds = [
-        ("wall_s", sample.wall_s),
-        ("user_s", sample.user_s),
-        ("sys_s", sample.sys_s),
-        ("started_s", sample.started_s),
-        ("ended_s", sample.ended_s),
-    ];
-    for (column, value) in seconds {
-        if let Some(value) = value.filter(|value| !value.is_finite() || *value < 0.0) {
-            return fail(column, format!("{value} is no time"));
-        }
-    }
-    let scales = [
-        ("scale_rows", sample.scale_rows),
-        ("scale_columns", sample.scale_columns),
-    ];
-    for (column, value) in scales {
-        if !value.is_finite() || value <= 0.0 {
-            return fail(column, format!("{value} is no scale"));
-        }
-    }
-    if let Some(error) = sample.memory_size_error
-        && (!error.is_finite() || error < 0.0)
-    {
-        return fail("memory_size_error", format!("{error} is no share"));
-    }
-    if sample.status != Status::Ok && sample.error.is_empty() {
-        return fail("error", "a sample that is not ok must say why".to_owned());
-    }
-    Ok(())
+    row.check().map_err(|(column, problem)| RowError::Row {
+        path: path.to_owned(),
+        line,
+        column: Some(column.to_owned()),
+        problem,
+    })?;
+    Ok(row.upgraded())
 }
 
 fn field_error(
@@ -143,7 +110,7 @@ fn field_error(
     error: &csv::Error,
     header: &StringRecord,
     record: &StringRecord,
-) -> SampleError {
+) -> RowError {
     let (place, problem) = match error.kind() {
         ErrorKind::Deserialize { err, .. } => (err.field(), err.kind().to_string()),
         _ => (None, error.to_string()),
@@ -152,12 +119,14 @@ fn field_error(
     // csv does not tell where an unknown variant stood.
     let place = place.or_else(|| {
         header.iter().zip(record).position(|(name, field)| {
-            matches!(name, "kind" | "status" | "workload" | "situation")
-                && problem.starts_with(&format!("unknown variant `{field}`"))
+            matches!(
+                name,
+                "kind" | "status" | "workload" | "situation" | "source"
+            ) && problem.starts_with(&format!("unknown variant `{field}`"))
         })
     });
     let text = place.and_then(|place| record.get(place));
-    SampleError::Row {
+    RowError::Row {
         path: path.to_owned(),
         line,
         column: place.and_then(|place| header.get(place)).map(str::to_owned),
@@ -168,7 +137,7 @@ fn field_error(
     }
 }
 
-fn row_error(path: &Path, error: &csv::Error) -> SampleError {
+fn row_error(path: &Path, error: &csv::Error) -> RowError {
     let problem = match error.kind() {
         ErrorKind::UnequalLengths {
             expected_len, len, ..
@@ -176,7 +145,7 @@ fn row_error(path: &Path, error: &csv::Error) -> SampleError {
         ErrorKind::Utf8 { .. } => "it is not UTF-8".to_owned(),
         _ => error.to_string(),
     };
-    SampleError::Row {
+    RowError::Row {
         path: path.to_owned(),
         line: error.position().map_or(1, csv::Position::line),
         column: None,
@@ -187,7 +156,7 @@ fn row_error(path: &Path, error: &csv::Error) -> SampleError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Kind, SampleWriter, Workload};
+    use crate::sample::{Kind, Sample, SampleWriter, Workload, read_samples};
     use std::path::PathBuf;
 
     /// A file with the header and one row, its fields changed as `change` says.
@@ -224,8 +193,8 @@ mod tests {
         );
         assert_eq!(
             error_with("kind", "speed"),
-            "FILE: line 2, column kind: \"speed\": unknown variant `speed`, expected `heap` or \
-             `rss`; mend or remove the line"
+            "FILE: line 2, column kind: \"speed\": unknown variant `speed`, expected one of \
+             `heap`, `rss`, `explain`, `settle`, `cycles`, `timeline`; mend or remove the line"
         );
     }
 
@@ -233,7 +202,7 @@ mod tests {
     fn a_newer_schema_is_refused_as_newer() {
         assert_eq!(
             error_with("schema_version", "99"),
-            "FILE: line 2: schema version 99, but this program knows 3; \
+            "FILE: line 2: schema version 99, but this program knows 4; \
              read it with a newer alloquet"
         );
     }

@@ -1,20 +1,23 @@
-//! What can go wrong with a file of samples. Every text names the file and what to do.
+//! What can go wrong with a file of rows. Every text names the file and what to do.
 
-use super::SCHEMA_VERSION;
+use super::Row;
+use crate::sample::SCHEMA_VERSION;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file of samples could not be read or appended to.
+/// Why a file of rows could not be read or appended to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SampleError {
+pub enum RowError {
     /// The operating system refused.
-    #[error("{}: cannot {action}: {source}", path.display())]
+    #[error("{}: cannot {action} the {what}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried, such as `read the samples`.
+        /// What was tried, such as `read`.
         action: &'static str,
+        /// What the rows are, such as `samples`.
+        what: &'static str,
         /// What the operating system said.
         source: io::Error,
     },
@@ -57,11 +60,12 @@ pub enum SampleError {
     },
 }
 
-impl SampleError {
-    pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+impl RowError {
+    pub(super) fn io<R: Row>(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             path: path.to_owned(),
             action,
+            what: R::WHAT,
             source,
         }
     }
@@ -77,10 +81,10 @@ pub(super) fn check_header(
     found: &[&str],
     expected: &[String],
     remedy: &'static str,
-) -> Result<(), SampleError> {
+) -> Result<(), RowError> {
     match first_difference(found, expected) {
         None => Ok(()),
-        Some(difference) => Err(SampleError::Header {
+        Some(difference) => Err(RowError::Header {
             path: path.to_owned(),
             difference,
             remedy,
