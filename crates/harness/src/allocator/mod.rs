@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::c_heap::libc_heap;
 use self::counting::Counting;
 pub(crate) use self::counting::HeapCounts;
 #[cfg(feature = "jemalloc")]

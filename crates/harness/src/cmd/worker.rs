@@ -16,6 +16,7 @@ use crate::allocator;
 use crate::cli::WorkerArgs;
 use crate::measure::{DoneReply, Job, Measures, Reply, measure};
 use crate::output;
+use crate::sys::affinity;
 use crate::sys::build::Build;
 use crate::sys::machine::Thp;
 use crate::sys::memory::Resident;
@@ -61,6 +62,7 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
         job.kind
     );
 
+    pin(&job.conduct.cpus)?;
     let allocator = allocator::facts();
     let check = allocator::check_settings(&allocator);
     if !check.refused.is_empty() {
@@ -95,6 +97,20 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
         profile: Build::current().profile,
         thp: Thp::now(),
         outcome,
+    })
+}
+
+/// Keeps this process on the job's CPUs, if it names any.
+fn pin(cpus: &[usize]) -> Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    affinity::pin(cpus).with_context(|| {
+        let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+        format!(
+            "cannot run on the CPUs {} alone: name some that there are and that this process may use, or none",
+            cpus.join(",")
+        )
     })
 }
 

@@ -1,15 +1,17 @@
-//! What the operating system says of this process and this machine. Reads, and writes only
-//! `clear_refs`.
+//! What the operating system says of this process and this machine. Reads, writes `clear_refs`, and
+//! chooses the CPUs to run on.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
     "alloquet measures by /proc, so it needs Linux; on other systems run it in a Linux container or VM"
 );
 
+pub(crate) mod affinity;
 pub(crate) mod build;
 pub(crate) mod cgroup;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod smaps_rollup;
 pub(crate) mod usage;
 
 /// The C library's version, such as `2.36`; `unknown` where the library has no way to tell.
