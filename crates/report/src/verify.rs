@@ -134,6 +134,9 @@ pub const PAGES_NOT_LISTED: &str = "pages-not-listed";
 /// The flag of a `write` sample whose allocator could not be told to give back what loading the input left free.
 pub const NOT_PURGED: &str = "not-purged";
 
+/// The flag of a `settle` sample whose allocator gave back less than 1 MiB when it was told to purge.
+pub const PURGE_DID_NOTHING: &str = "purge-did-nothing";
+
 /// The flag of a `heap` sample whose writer says that it holds another amount of memory than was counted.
 pub const MEMORY_SIZE_OFF: &str = "memory-size-off";
 
@@ -145,6 +148,7 @@ fn told(flag: &str) -> String {
         NOT_PURGED => {
             "the allocator has no purge: what loading the input left free was there for the writer to use"
         }
+        PURGE_DID_NOTHING => "the allocator's purge gave back less than 1 MiB",
         MEMORY_SIZE_OFF => {
             "the writer's memory_size() was off the counted heap by more than 5 % at some time"
         }
@@ -257,7 +261,7 @@ fn some_of(samples: &[&Sample], is_one: impl Fn(&Sample) -> bool) -> Option<Stri
 type FigureOf = fn(&Sample) -> Option<u64>;
 
 fn heap_repeat(cell: &Cell, samples: &[&Sample]) -> Option<String> {
-    if cell.block.threads > 1 {
+    if cell.block.threads > 1 || cell.block.concurrent > 1 {
         return None;
     }
     let figures: [(&str, FigureOf); 4] = [

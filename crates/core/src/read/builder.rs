@@ -105,6 +105,31 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         }
     }
 
+    /// The same builder on another handle of the same file, for one more reader of it: nothing is read again.
+    ///
+    /// ```no_run
+    /// # use alloquet_core::ReaderBuilder;
+    /// # use std::fs::File;
+    /// let whole = ReaderBuilder::try_new(File::open("a.parquet")?)?;
+    /// let one_row_group = whole.with_source(File::open("a.parquet")?).with_row_groups(vec![0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_source(&self, source: T) -> Self {
+        Self {
+            source,
+            metadata: self.metadata.clone(),
+            strategy: self.strategy,
+            batch_size: self.batch_size,
+            projection: self.projection.clone(),
+            row_groups: self.row_groups.clone(),
+            selection: self.selection.clone(),
+            decryption: self.decryption.clone(),
+            encryption: self.encryption.clone(),
+            verify_checksums: self.verify_checksums,
+        }
+    }
+
     /// The file's metadata.
     pub fn metadata(&self) -> &Arc<ParquetMetaData> {
         self.metadata.metadata()

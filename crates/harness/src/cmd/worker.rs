@@ -19,6 +19,7 @@ use crate::cli::WorkerArgs;
 use crate::measure::{DoneReply, Job, Measures, Reply, measure};
 use crate::output;
 use crate::settings::SetupSettings;
+use crate::sys::affinity;
 use crate::sys::build::Build;
 use crate::sys::machine::Thp;
 use crate::sys::memory::Resident;
@@ -92,6 +93,7 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
         "this build counts nothing, because it is of the feature `bare`, or --counted does not come right after the kind"
     );
 
+    pin(&job.conduct.cpus)?;
     let allocator = allocator::facts();
     let thp = Thp::now();
     check_started(&job.conduct.settings, &allocator, &thp)?;
@@ -154,6 +156,20 @@ fn check_started(asked: &SetupSettings, allocator: &AllocatorFacts, thp: &Thp) -
         );
     }
     Ok(())
+}
+
+/// Keeps this process on the job's CPUs, if it names any.
+fn pin(cpus: &[usize]) -> Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    affinity::pin(cpus).with_context(|| {
+        let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+        format!(
+            "cannot run on the CPUs {} alone: name some that there are and that this process may use, or none",
+            cpus.join(",")
+        )
+    })
 }
 
 /// Reads the job. An error says where it is wrong, not how: that could quote a key.

@@ -52,6 +52,15 @@ impl Fold {
         Ok(())
     }
 
+    /// Adds what another has seen: a fold is a sum, so it makes no difference who read what.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.add_to_sum(other.sum);
+        self.rows += other.rows;
+        self.valid += other.valid;
+        self.nulls += other.nulls;
+        self.bits += other.bits;
+    }
+
     /// The sum.
     pub(crate) fn sum(&self) -> u64 {
         self.sum
@@ -382,6 +391,35 @@ mod tests {
         let array = StructArray::new(fields, vec![child], Some(vec![true, false, true].into()));
         let fold = fold(Arc::new(array));
         assert_eq!((fold.sum(), fold.values(), fold.nulls()), (1, 3, 2));
+    }
+
+    #[test]
+    fn folds_of_parts_merge_to_that_of_the_whole() {
+        let column = |from: i32| -> ArrayRef {
+            let values = from..from + 100;
+            Arc::new(Int32Array::from_iter(
+                values.map(|i| (i % 3 != 0).then_some(i)),
+            ))
+        };
+        let batches = [0, 100].map(|from| {
+            let bits = BooleanArray::from_iter((0..100).map(|i| Some(i % 7 == 0)));
+            let columns = [
+                ("a", column(from)),
+                ("b", column(-from)),
+                ("c", Arc::new(bits) as _),
+            ];
+            RecordBatch::try_from_iter_with_nullable(
+                columns.map(|(name, array)| (name, array, true)),
+            )
+            .unwrap()
+        });
+        let [mut whole, mut first, mut second] = [Fold::default(); 3];
+        for (batch, part) in batches.iter().zip([&mut first, &mut second]) {
+            whole.add(batch).unwrap();
+            part.add(batch).unwrap();
+        }
+        first.merge(&second);
+        assert_eq!(first, whole);
     }
 
     #[test]

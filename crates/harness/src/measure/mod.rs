@@ -1,14 +1,22 @@
 //! What happens inside a worker: one sample of one cell, from its [`Job`] to its [`Outcome`].
 //!
-//! The parent's side (spawning, `wait4`, rows) is not here.
+//! `read` and `write` say what the work is, a task or several at once; `conduct` has them done once or many times, in a
+//! window, and looks at memory as the kind of sample asks. The parent's side (spawning, `wait4`, rows) is not
+//! here.
 
 mod changes;
 mod checksum;
+mod conduct;
 mod fold;
 mod job;
+mod ledgers;
+mod looks;
 mod outcome;
 mod properties;
 mod read;
+mod settle;
+mod task;
+mod timeline;
 mod walk;
 mod window;
 mod write;
@@ -28,6 +36,7 @@ pub(crate) use self::write::{WriteLane, write_strategies};
 ///
 /// The work cannot be done or its result is not what it must be. The message names the file.
 pub(crate) fn measure(job: &Job) -> Result<Outcome> {
+    conduct::check(job)?;
     match job.workload {
         Workload::Read => read::measure(job),
         Workload::Write => write::measure(job),

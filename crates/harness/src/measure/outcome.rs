@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alloquet_core::{LedgerPeak, PageInfo};
+use alloquet_core::{LedgerPeak, PageInfo, Purpose};
 use alloquet_report::parts::Part;
 use alloquet_report::series::Point;
 use parquet::basic::PageType;
@@ -94,6 +94,23 @@ impl From<&LedgerPeak> for LedgerFacts {
             total_bytes: peak.total_bytes(),
             by_purpose: by_purpose.collect(),
         }
+    }
+}
+
+impl LedgerFacts {
+    /// Adds another's.
+    pub(super) fn add(&mut self, other: Self) {
+        self.total_bytes += other.total_bytes;
+        for (purpose, bytes) in other.by_purpose {
+            *self.by_purpose.entry(purpose).or_default() += bytes;
+        }
+    }
+
+    /// The same without the metadata, for a reader that uses another's.
+    pub(super) fn without_metadata(mut self) -> Self {
+        let metadata = self.by_purpose.remove(&Purpose::Metadata.to_string());
+        self.total_bytes -= metadata.unwrap_or(0);
+        self
     }
 }
 

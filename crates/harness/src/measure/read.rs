@@ -2,27 +2,35 @@
 //!
 //! Opening the file and reading its metadata come before the window: they are the same for every
 //! strategy. Building the reader is in it, because buffers may be made there.
+//!
+//! Several threads share a file by its row groups, each with a reader of its own for a run of them. Several readers at
+//! once open the file each for itself, and each reads all of it.
+
+mod shares;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 
-use alloquet_core::{PageInfo, ReadStrategy, ReaderBuilder};
+use alloquet_core::{Ledger, PageInfo, ReadStrategy, Reader, ReaderBuilder};
 use alloquet_report::sample::Kind;
 use alloquet_report::verify::PAGES_NOT_LISTED;
 use anyhow::{Context, Result, ensure};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 
+use self::shares::Shares;
 use super::checksum::Checksum;
+use super::conduct::take;
 use super::fold::Fold;
 use super::job::Job;
+use super::ledgers;
 use super::outcome::{LedgerFacts, Outcome, PageFacts, Work};
-use super::window::Window;
+use super::task::{Facts, Task};
 
 pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let strategy: ReadStrategy = job.strategy.parse()?;
     let name = job.file.display();
-    let cannot_read = || format!("cannot read {name} with strategy {strategy}");
 
     let builder = open(job)?
         .with_strategy(strategy)
@@ -32,53 +40,234 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         .len();
     let leaf_columns = builder.parquet_schema().num_columns() as u64;
     let num_rows = builder.metadata().file_metadata().num_rows();
-    let (mut checksum, pages) = match job.kind {
-        // The heap of an `explain` sample must be that of a `heap` sample, call by call.
-        Kind::Heap | Kind::Explain => (
-            Some(Checksum::new(builder.schema())?),
-            Some(listed(builder.pages())),
-        ),
-        Kind::Rss | Kind::Settle | Kind::Cycles | Kind::Timeline => (None, None),
-    };
-    let mut fold = Fold::default();
+    let shares = Shares::new(
+        builder.metadata().num_row_groups(),
+        job.conduct.threads,
+        &name,
+    )?;
+    // The heap of an `explain` sample must be that of a `heap` sample, call by call.
+    let is_checked = matches!(job.kind, Kind::Heap | Kind::Explain);
+    let pages = is_checked.then(|| listed(builder.pages()));
+    let mut opened = Opened::new(job, builder)?;
 
-    let window = Window::open(job.kind)?;
-    let mut reader = builder.build().with_context(cannot_read)?;
-    for batch in &mut reader {
-        let batch = batch.with_context(cannot_read)?;
-        fold.add(&batch)?;
-        if let Some(checksum) = &mut checksum {
-            checksum.add(&batch)?;
-        }
-    }
-    let closed = window.close()?;
-    let ledger = reader.ledger();
-    drop(reader);
-    let (measures, mut flags) = closed.after_drop()?;
+    let count = job.conduct.threads * job.conduct.concurrent;
+    let taken = take(job, count, |number| {
+        let builder = opened.builder(job, &shares, number)?;
+        let checksum = is_checked.then(|| Checksum::new(builder.schema()));
+        Ok(ReadTask {
+            job,
+            checksum: checksum.transpose()?,
+            builder: Some(builder),
+            fold: Fold::default(),
+            reader: None,
+        })
+    })?;
+    let mut flags = taken.flags;
     if pages == Some(None) {
         flags.push(PAGES_NOT_LISTED.to_owned());
     }
+    let readers: Vec<&[ReadFacts]> = taken.facts.chunks(shares.count()).collect();
+    let (first, others) = readers.split_first().context("a read needs a reader")?;
+    for reader in others {
+        for (facts, expected) in reader.iter().zip(*first) {
+            let same = facts.check_same(expected);
+            same.with_context(|| format!("two readers of {name} at once read other values"))?;
+        }
+    }
+    let mut fold = Fold::default();
+    first.iter().for_each(|facts| fold.merge(&facts.fold));
     // A reader that stops early must not pass for a fast one.
     ensure!(
         i64::try_from(fold.rows()) == Ok(num_rows),
         "{name} gave {} rows with strategy {strategy}, and its metadata says {num_rows}",
         fold.rows()
     );
+    let checksum = match *first {
+        [facts] => facts.checksum,
+        of_shares if is_checked => Some(opened.verify(job, &shares, of_shares)?),
+        _ => None,
+    };
 
     let work = Work {
-        measures,
+        measures: taken.measures,
         flags,
         fold,
-        checksum: checksum.map(|checksum| checksum.finish()),
+        checksum,
         file_bytes,
         leaf_columns,
         memory_size_error: None,
-        ledger: Some(LedgerFacts::from(&ledger.peak())),
+        ledger: ledger_facts(&readers),
         pages: pages.flatten(),
-        parts: Vec::new(),
-        points: Vec::new(),
+        parts: taken.parts,
+        points: taken.points,
     };
     Ok(work.into())
+}
+
+/// The job's file, open and with its metadata read, for as many readers as there will be.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, and a box would be counted in the heap"
+)]
+enum Opened {
+    /// One reader, once: it takes what was opened, and frees in the window what it does not need.
+    Once(Option<ReaderBuilder<File>>),
+    /// One for each reader of the whole file, for all its threads and cycles.
+    Shared(Vec<ReaderBuilder<File>>),
+}
+
+impl Opened {
+    fn new(job: &Job, first: ReaderBuilder<File>) -> Result<Self> {
+        let conduct = &job.conduct;
+        if conduct.threads == 1 && conduct.concurrent == 1 && job.kind != Kind::Cycles {
+            return Ok(Self::Once(Some(first)));
+        }
+        let strategy = job.strategy.parse()?;
+        let others = (1..conduct.concurrent).map(|_| {
+            let opened = open(job)?.with_strategy(strategy);
+            Ok(opened.with_batch_size(job.batch_rows))
+        });
+        let all = std::iter::once(Ok(first)).chain(others);
+        Ok(Self::Shared(all.collect::<Result<_>>()?))
+    }
+
+    /// What the task `number` reads with.
+    fn builder(
+        &mut self,
+        job: &Job,
+        shares: &Shares,
+        number: usize,
+    ) -> Result<ReaderBuilder<File>> {
+        match self {
+            Self::Once(builder) => builder.take().context("the file was read before"),
+            Self::Shared(opened) => {
+                let (reader, share) = (number / shares.count(), number % shares.count());
+                let builder = another(job, opened.get(reader).context("one reader too many")?)?;
+                Ok(match shares.of(share) {
+                    Some(row_groups) => builder.with_row_groups(row_groups),
+                    None => builder,
+                })
+            }
+        }
+    }
+
+    /// Reads the shares once more, one after the other, with the parquet crate's own reader: each must have the checksum
+    /// that its thread got. Gives that of the whole file.
+    fn verify(&self, job: &Job, shares: &Shares, found: &[ReadFacts]) -> Result<u64> {
+        let Self::Shared(opened) = self else {
+            anyhow::bail!("the file was not kept open");
+        };
+        let opened = opened.first().context("the file was not kept open")?;
+        let mut whole = Checksum::new(opened.schema())?;
+        for (share, facts) in found.iter().enumerate() {
+            let mut checksum = Checksum::new(opened.schema())?;
+            let builder = another(job, opened)?.with_strategy(ReadStrategy::Upstream);
+            let row_groups = shares.of(share).unwrap_or_default();
+            for batch in builder.with_row_groups(row_groups).build()? {
+                let batch = batch?;
+                checksum.add(&batch)?;
+                whole.add(&batch)?;
+            }
+            ensure!(
+                facts.checksum == Some(checksum.finish()),
+                "thread {share} got other values from {} with strategy {} than the parquet crate",
+                job.file.display(),
+                job.strategy
+            );
+        }
+        Ok(whole.finish())
+    }
+}
+
+/// The same file with a handle of its own: the parquet crate's readers move the place in a file that they share.
+fn another(job: &Job, opened: &ReaderBuilder<File>) -> Result<ReaderBuilder<File>> {
+    let file = File::open(&job.file);
+    let file = file.with_context(|| format!("cannot open {}", job.file.display()))?;
+    Ok(opened.with_source(file))
+}
+
+/// One reader's work: all of the file, or a thread's share of it.
+struct ReadTask<'a> {
+    job: &'a Job,
+    builder: Option<ReaderBuilder<File>>,
+    checksum: Option<Checksum>,
+    fold: Fold,
+    reader: Option<Reader>,
+}
+
+impl ReadTask<'_> {
+    fn read(&mut self) -> Result<()> {
+        let builder = self.builder.take().context("it was read before")?;
+        let reader = self.reader.insert(builder.build()?);
+        ledgers::register(&reader.ledger());
+        for batch in reader {
+            let batch = batch?;
+            self.fold.add(&batch)?;
+            if let Some(checksum) = &mut self.checksum {
+                checksum.add(&batch)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Task for ReadTask<'_> {
+    type Facts = ReadFacts;
+
+    fn perform(&mut self) -> Result<()> {
+        let job = self.job;
+        self.read().with_context(|| {
+            let name = job.file.display();
+            format!("cannot read {name} with strategy {}", job.strategy)
+        })
+    }
+
+    fn finish(self) -> ReadFacts {
+        ReadFacts {
+            fold: self.fold,
+            checksum: self.checksum.map(|checksum| checksum.finish()),
+            ledger: self.reader.map(|reader| reader.ledger()),
+        }
+    }
+}
+
+/// What is left of a reader.
+struct ReadFacts {
+    fold: Fold,
+    checksum: Option<u64>,
+    ledger: Option<Arc<Ledger>>,
+}
+
+impl Facts for ReadFacts {
+    fn check_same(&self, before: &Self) -> Result<()> {
+        ensure!(
+            (self.fold, self.checksum) == (before.fold, before.checksum),
+            "it has the fold {:016x} and not {:016x}, or another checksum",
+            self.fold.sum(),
+            before.fold.sum()
+        );
+        Ok(())
+    }
+
+    fn shrink(&mut self) {
+        self.ledger = None;
+    }
+}
+
+/// What the ledgers of all readers say together, each at its own peak. Threads share their reader's metadata.
+fn ledger_facts(readers: &[&[ReadFacts]]) -> Option<LedgerFacts> {
+    let mut sum: Option<LedgerFacts> = None;
+    for reader in readers {
+        for (share, facts) in reader.iter().enumerate() {
+            let facts = LedgerFacts::from(&facts.ledger.as_ref()?.peak());
+            match &mut sum {
+                None => sum = Some(facts),
+                Some(sum) if share == 0 => sum.add(facts),
+                Some(sum) => sum.add(facts.without_metadata()),
+            }
+        }
+    }
+    sum
 }
 
 /// What there is to say of a file's pages, if core can list them. `upstream` reads without core's page headers, so

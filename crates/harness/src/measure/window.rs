@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocator::{self, HeapCounts};
 use crate::sys::memory::{self, Resident};
+use crate::sys::smaps_rollup::SmapsRollup;
 use crate::sys::usage::Usage;
 
 /// An open window.
@@ -102,6 +103,20 @@ pub(crate) struct RssMeasures {
     pub(crate) major_faults: u64,
     /// Bytes that a block device was read for in the window.
     pub(crate) disk_read_bytes: u64,
+    /// `Pss` at the end of the window, in bytes; this and the next three where the kernel has `smaps_rollup`.
+    pub(crate) pss_bytes: Option<u64>,
+    /// `Private_Dirty` at the end of the window, in bytes.
+    pub(crate) private_dirty_bytes: Option<u64>,
+    /// `LazyFree` at the end of the window, in bytes.
+    pub(crate) lazy_free_bytes: Option<u64>,
+    /// `AnonHugePages` at the end of the window, in bytes.
+    pub(crate) anon_huge_bytes: Option<u64>,
+    /// Bytes in use in libc's own heap at the end of the window; this and the next two where libc tells.
+    pub(crate) libc_heap_bytes: Option<u64>,
+    /// Bytes free in libc's own heap at the end of the window.
+    pub(crate) libc_free_bytes: Option<u64>,
+    /// Bytes free in libc's own heap right after everything the work made was dropped.
+    pub(crate) libc_free_after_bytes: Option<u64>,
 }
 
 /// A window that was closed while everything the work made is still held.
@@ -184,21 +199,33 @@ impl Window {
                     process_max_rss_bytes,
                 })
             }
-            Kind::Rss => Measures::Rss(RssMeasures {
-                wall_s: seconds(wall),
-                user_s: seconds(usage.user),
-                sys_s: seconds(usage.system),
-                max_rss_bytes: resident.peak_bytes,
-                rss_before_bytes: self.resident_before.rss_bytes,
-                rss_end_bytes: resident.rss_bytes,
-                rss_anon_bytes: resident.anon_bytes,
-                rss_file_bytes: resident.file_bytes,
-                rss_after_bytes: 0,
-                process_max_rss_bytes,
-                minor_faults: usage.minor_faults,
-                major_faults: usage.major_faults,
-                disk_read_bytes: usage.disk_read_bytes,
-            }),
+            Kind::Rss => {
+                // The clock has stopped, so these may take their time.
+                let rollup = SmapsRollup::now().ok();
+                let libc_heap = allocator::mallinfo2();
+                Measures::Rss(RssMeasures {
+                    wall_s: seconds(wall),
+                    user_s: seconds(usage.user),
+                    sys_s: seconds(usage.system),
+                    max_rss_bytes: resident.peak_bytes,
+                    rss_before_bytes: self.resident_before.rss_bytes,
+                    rss_end_bytes: resident.rss_bytes,
+                    rss_anon_bytes: resident.anon_bytes,
+                    rss_file_bytes: resident.file_bytes,
+                    rss_after_bytes: 0,
+                    process_max_rss_bytes,
+                    minor_faults: usage.minor_faults,
+                    major_faults: usage.major_faults,
+                    disk_read_bytes: usage.disk_read_bytes,
+                    pss_bytes: rollup.map(|rollup| rollup.pss_bytes),
+                    private_dirty_bytes: rollup.map(|rollup| rollup.private_dirty_bytes),
+                    lazy_free_bytes: rollup.map(|rollup| rollup.lazy_free_bytes),
+                    anon_huge_bytes: rollup.map(|rollup| rollup.anon_huge_bytes),
+                    libc_heap_bytes: libc_heap.map(|heap| heap.live_bytes()),
+                    libc_free_bytes: libc_heap.map(|heap| heap.free_bytes),
+                    libc_free_after_bytes: None,
+                })
+            }
         };
         Ok(Closed {
             measures,
@@ -208,6 +235,15 @@ impl Window {
 }
 
 impl Closed {
+    /// `VmHWM` at the window's end, in bytes; 0 of a `heap` sample.
+    pub(crate) fn max_rss_bytes(&self) -> u64 {
+        match &self.measures {
+            Measures::Heap(_) => 0,
+            Measures::Rss(rss) => rss.max_rss_bytes,
+            Measures::Watched(watched) => watched.max_rss_bytes,
+        }
+    }
+
     /// Completes the measures. Call it once everything the work made is dropped.
     ///
     /// # Errors
@@ -216,7 +252,10 @@ impl Closed {
     pub(crate) fn after_drop(mut self) -> Result<(Measures, Vec<String>)> {
         match &mut self.measures {
             Measures::Heap(heap) => heap.heap_after_bytes = allocator::heap_counts().live_bytes,
-            Measures::Rss(rss) => rss.rss_after_bytes = resident()?.rss_bytes,
+            Measures::Rss(rss) => {
+                rss.rss_after_bytes = resident()?.rss_bytes;
+                rss.libc_free_after_bytes = allocator::mallinfo2().map(|heap| heap.free_bytes);
+            }
             Measures::Watched(watched) => {
                 watched.rss_after_bytes = resident()?.rss_bytes;
                 if let Some(heap) = &mut watched.heap {
@@ -228,7 +267,12 @@ impl Closed {
     }
 }
 
-fn resident() -> Result<Resident> {
+/// Resident memory now.
+///
+/// # Errors
+///
+/// `/proc` cannot be read.
+pub(super) fn resident() -> Result<Resident> {
     Resident::now().context("cannot read this process's resident memory from /proc/self/status")
 }
 

@@ -182,6 +182,13 @@ fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
     sample.minor_faults = Some(rss.minor_faults);
     sample.major_faults = Some(rss.major_faults);
     sample.disk_read_bytes = Some(rss.disk_read_bytes);
+    sample.pss_bytes = rss.pss_bytes;
+    sample.private_dirty_bytes = rss.private_dirty_bytes;
+    sample.lazy_free_bytes = rss.lazy_free_bytes;
+    sample.anon_huge_bytes = rss.anon_huge_bytes;
+    sample.libc_heap_bytes = rss.libc_heap_bytes;
+    sample.libc_free_bytes = rss.libc_free_bytes;
+    sample.libc_free_after_bytes = rss.libc_free_after_bytes;
     if rss.disk_read_bytes > 0 {
         flag(sample, DISK_READS);
     }

@@ -1,11 +1,13 @@
-//! Resident memory of this process, by `/proc/self/status` and `/proc/self/clear_refs`.
+//! Resident memory of this process, by `/proc/self/status`, `/proc/self/statm` and `/proc/self/clear_refs`.
 //!
 //! Nothing here allocates: a measurement must not show up in what it measures.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 
 const STATUS: &str = "/proc/self/status";
+const STATM: &str = "/proc/self/statm";
 const CLEAR_REFS: &str = "/proc/self/clear_refs";
 
 /// One reading of `/proc/self/status`, in bytes.
@@ -34,19 +36,11 @@ impl Resident {
         // About 1.5 KiB long; the lines wanted stand before those that grow with the number of
         // CPUs.
         let mut buffer = [0_u8; 8192];
-        let mut file = File::open(STATUS)?;
-        let mut filled = 0;
-        while filled < buffer.len() {
-            match file.read(&mut buffer[filled..])? {
-                0 => break,
-                count => filled += count,
-            }
-        }
-        Self::parse(&buffer[..filled])
+        Self::parse(read_into(STATUS, &mut buffer)?)
     }
 
     fn parse(status: &[u8]) -> io::Result<Self> {
-        let required = |key| field(status, key).ok_or(io::Error::from(io::ErrorKind::InvalidData));
+        let required = |key| field(status, key).ok_or(invalid());
         Ok(Self {
             peak_bytes: required(b"VmHWM:")? * 1024,
             rss_bytes: required(b"VmRSS:")? * 1024,
@@ -57,12 +51,70 @@ impl Resident {
     }
 }
 
+/// Resident bytes again and again, for little: the file stays open, and one number is read.
+#[derive(Debug)]
+pub(crate) struct Statm {
+    file: File,
+    page_bytes: u64,
+}
+
+impl Statm {
+    /// Opens it.
+    ///
+    /// # Errors
+    ///
+    /// `/proc` is not mounted.
+    pub(crate) fn open() -> io::Result<Self> {
+        Ok(Self {
+            file: File::open(STATM)?,
+            page_bytes: rustix::param::page_size() as u64,
+        })
+    }
+
+    /// Resident bytes now (`VmRSS`).
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or has not the form that Linux documents.
+    pub(crate) fn rss_bytes(&self) -> io::Result<u64> {
+        let mut buffer = [0_u8; 256];
+        let count = self.file.read_at(&mut buffer, 0)?;
+        // Size, resident, shared, and so on, in pages.
+        let resident = buffer[..count].split(|&byte| byte == b' ').nth(1);
+        let pages = resident.and_then(number).ok_or(invalid())?;
+        Ok(pages * self.page_bytes)
+    }
+}
+
+/// Reads as much of a file as `buffer` holds.
+pub(super) fn read_into<'a>(path: &str, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let mut file = File::open(path)?;
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(&buffer[..filled])
+}
+
+/// What is wrong with a file that is not what Linux documents; needs no memory.
+pub(super) fn invalid() -> io::Error {
+    io::ErrorKind::InvalidData.into()
+}
+
 /// The number that follows `key` at the start of a line.
-fn field(status: &[u8], key: &[u8]) -> Option<u64> {
+pub(super) fn field(status: &[u8], key: &[u8]) -> Option<u64> {
     let line = status
         .split(|&byte| byte == b'\n')
         .find_map(|line| line.strip_prefix(key))?;
-    let mut digits = line
+    number(line)
+}
+
+/// The first number in `text`.
+fn number(text: &[u8]) -> Option<u64> {
+    let mut digits = text
         .iter()
         .skip_while(|byte| !byte.is_ascii_digit())
         .take_while(|byte| byte.is_ascii_digit());
@@ -114,6 +166,19 @@ mod tests {
         let resident = Resident::now().unwrap();
         assert!(resident.rss_bytes > 0);
         assert!(resident.peak_bytes >= resident.rss_bytes);
+    }
+
+    #[test]
+    fn both_files_tell_the_same() {
+        const BYTES: usize = 256 << 20;
+        let statm = Statm::open().unwrap();
+        let before = statm.rss_bytes().unwrap();
+        let held = std::hint::black_box(vec![1_u8; BYTES]);
+        // Other tests allocate meanwhile.
+        let (by_statm, by_status) = (statm.rss_bytes().unwrap(), Resident::now().unwrap());
+        assert!(by_statm.abs_diff(by_status.rss_bytes) < BYTES as u64 / 4);
+        assert!(by_statm > before + BYTES as u64 / 2, "{before} {by_statm}");
+        drop(held);
     }
 
     // Other allocators may keep what is freed.

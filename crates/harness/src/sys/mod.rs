@@ -1,16 +1,18 @@
-//! What the operating system says of this process and this machine. Reads; writes only
-//! `clear_refs` and, around the start of another process, whether there are huge pages.
+//! What the operating system says of this process and this machine. Reads; writes only `clear_refs`, the CPUs to run on
+//! and, around the start of another process, whether there are huge pages.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
     "alloquet measures by /proc, so it needs Linux; on other systems run it in a Linux container or VM"
 );
 
+pub(crate) mod affinity;
 pub(crate) mod build;
 pub(crate) mod cgroup;
 pub(crate) mod group;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod smaps_rollup;
 pub(crate) mod spoilers;
 pub(crate) mod thp;
 pub(crate) mod usage;

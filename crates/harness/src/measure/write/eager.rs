@@ -17,17 +17,27 @@ use super::input::Input;
 use super::memory::MemoryCheck;
 use super::{Ready, Sink};
 
+/// The table, in the arrays of that release.
+pub(super) struct EagerTable(Table);
+
+impl EagerTable {
+    /// Takes the batches out of `input`, so that the table is in memory once as for every other lane.
+    pub(super) fn new(input: &mut Input) -> Result<Self> {
+        let table = carried_over(input).context("parquet 59.3.2 cannot take the batches over")?;
+        Ok(Self(table))
+    }
+}
+
 /// Everything that can be made before the window.
-pub(super) struct EagerLane {
-    table: Table,
+pub(super) struct EagerLane<'a> {
+    table: &'a Table,
     properties: Properties,
     sink: File,
 }
 
-impl EagerLane {
-    /// Takes the batches out of `input`, so that the table is in memory once as for every other lane.
+impl<'a> EagerLane<'a> {
     pub(super) fn new(
-        input: &mut Input,
+        table: &'a EagerTable,
         properties: &WriterProperties,
         schema: &SchemaDescriptor,
         sinks: &[Sink],
@@ -35,16 +45,15 @@ impl EagerLane {
         let [sink] = sinks else {
             bail!("the strategy 'upstream-eager' opens one writer: measure it with writers = 1")
         };
-        let table = carried_over(input).context("parquet 59.3.2 cannot take the batches over")?;
         Ok(Self {
-            table,
+            table: &table.0,
             properties: options(properties, schema)?.properties(),
             sink: sink.file.try_clone()?,
         })
     }
 }
 
-impl Ready for EagerLane {
+impl Ready for EagerLane<'_> {
     fn write(&mut self, situation: Situation, _memory: Option<&mut MemoryCheck>) -> Result<()> {
         match situation {
             Situation::Resident => self.table.write(&self.sink, &self.properties)?,

@@ -14,27 +14,29 @@ mod memory;
 mod verify;
 
 use std::fs::File;
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquet_core::{Ledger, WriteStrategy};
 use alloquet_report::sample::{Kind, Situation};
 use alloquet_report::verify::{MEMORY_SIZE_OFF, NOT_PURGED, PAGES_NOT_LISTED};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::SchemaDescriptor;
 
 use self::core::CoreLane;
 #[cfg(feature = "upstream-eager")]
-use self::eager::EagerLane;
+use self::eager::{EagerLane, EagerTable};
 use self::input::Input;
 pub(crate) use self::lane::{WriteLane, write_strategies};
 use self::memory::{MemoryCheck, TOLERANCE};
+use super::conduct::take;
 use super::job::Job;
 use super::outcome::{LedgerFacts, Outcome, Work};
 use super::properties::writer_properties;
-use super::window::{Measures, Window};
+use super::task::{Facts, Task};
 use crate::allocator;
 
 pub(super) fn measure(job: &Job) -> Result<Outcome> {
@@ -44,17 +46,21 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     let mut input =
         Input::decode(job).with_context(|| format!("cannot decode {name} to write it anew"))?;
     let (properties, columns) = told(job, &input)?;
-    let sinks = (0..job.writing.writers)
+    let writers = job.writing.writers;
+    let sinks = (0..writers * job.conduct.concurrent)
         .map(|_| Sink::beside(&job.file))
         .collect::<Result<Vec<_>>>()?;
 
-    let ready = ready(lane, &mut input, &properties, &columns, &sinks)?;
-    let run = run(job, ready).with_context(|| {
-        let folder = sinks.first().map(|sink| sink.folder.display().to_string());
-        format!(
-            "cannot write the batches of {name} with strategy {lane} (to a temporary file in {})",
-            folder.unwrap_or_default()
-        )
+    let lane = Lane::new(lane, &mut input)?;
+    let taken = take(job, job.conduct.concurrent, |number| {
+        let sinks = &sinks[number * writers..][..writers];
+        sinks.iter().try_for_each(Sink::empty)?;
+        Ok(WriteTask {
+            job,
+            ready: lane.ready(&input, &properties, &columns, sinks)?,
+            sinks,
+            memory: None,
+        })
     })?;
 
     let first = sinks.first().context("a write needs a writer")?;
@@ -63,34 +69,37 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         Kind::Heap => Some(verify::pages(job, &first.file)),
         _ => None,
     };
-    for sink in sinks {
-        verify::reads_back(job, sink.file, &input)
+    for sink in &sinks {
+        let file = sink.file.try_clone()?;
+        verify::reads_back(job, file, &input)
             .with_context(|| format!("cannot read back what was written of {name}"))?;
     }
-    let mut flags = run.flags;
-    if !allocator::purges() {
+    let mut flags = taken.flags;
+    if !allocator::purges() && !flags.iter().any(|flag| flag == NOT_PURGED) {
         flags.push(NOT_PURGED.to_owned());
     }
     if pages == Some(None) {
         flags.push(PAGES_NOT_LISTED.to_owned());
     }
-    // The controls say of themselves what the parquet crate says: that is a finding, not a fault.
-    let is_owned = matches!(lane, WriteLane::Core(WriteStrategy::Owned(_)));
-    if is_owned && run.memory_size_error.is_some_and(|off| off > TOLERANCE) {
+    let memory_size_error = match &taken.facts[..] {
+        [facts] => facts.memory_size_error,
+        _ => None,
+    };
+    if lane.is_owned() && memory_size_error.is_some_and(|off| off > TOLERANCE) {
         flags.push(MEMORY_SIZE_OFF.to_owned());
     }
     Ok(Work {
-        measures: run.measures,
+        measures: taken.measures,
         flags,
         fold: input.fold,
         checksum: Some(input.checksum),
         file_bytes,
         leaf_columns: columns.num_columns() as u64,
-        memory_size_error: run.memory_size_error,
-        ledger: ledger_facts(&run.ledgers),
+        memory_size_error,
+        ledger: ledger_facts(&taken.facts),
         pages: pages.flatten(),
-        parts: Vec::new(),
-        points: Vec::new(),
+        parts: taken.parts,
+        points: taken.points,
     }
     .into())
 }
@@ -105,8 +114,57 @@ fn told(job: &Job, input: &Input) -> Result<(WriterProperties, SchemaDescriptor)
     Ok((job.writing.changes.apply(properties, &columns), columns))
 }
 
+/// A lane, with what all its writers share.
+enum Lane {
+    Core(WriteStrategy),
+    #[cfg(feature = "upstream-eager")]
+    Eager(EagerTable),
+}
+
+impl Lane {
+    /// Takes from `input` what the lane holds in a form of its own, so that the table is in memory once.
+    fn new(lane: WriteLane, input: &mut Input) -> Result<Self> {
+        Ok(match lane {
+            WriteLane::Core(strategy) => Self::Core(strategy),
+            #[cfg(feature = "upstream-eager")]
+            WriteLane::UpstreamEager => Self::Eager(EagerTable::new(input)?),
+            #[cfg(not(feature = "upstream-eager"))]
+            WriteLane::UpstreamEager => {
+                anyhow::bail!(
+                    "this build has no strategy '{lane}' for {} batches",
+                    input.batches.len()
+                )
+            }
+        })
+    }
+
+    #[cfg_attr(
+        not(feature = "upstream-eager"),
+        expect(unused_variables, reason = "the other lane needs the file's columns")
+    )]
+    fn ready<'a>(
+        &'a self,
+        input: &'a Input,
+        properties: &'a WriterProperties,
+        columns: &SchemaDescriptor,
+        sinks: &[Sink],
+    ) -> Result<Box<dyn Ready + 'a>> {
+        Ok(match self {
+            Self::Core(strategy) => Box::new(CoreLane::new(*strategy, input, properties, sinks)?),
+            #[cfg(feature = "upstream-eager")]
+            Self::Eager(table) => Box::new(EagerLane::new(table, properties, columns, sinks)?),
+        })
+    }
+
+    /// Whether it is a strategy of core's own. The controls say of themselves what the parquet crate says: that is a
+    /// finding, not a fault.
+    fn is_owned(&self) -> bool {
+        matches!(self, Self::Core(WriteStrategy::Owned(_)))
+    }
+}
+
 /// A lane with everything made that can be made before the window.
-trait Ready {
+trait Ready: Send {
     /// The work of the window. What it leaves is held until `self` is dropped. A lane that can say how much memory it
     /// holds has that compared after each batch.
     fn write(&mut self, situation: Situation, memory: Option<&mut MemoryCheck>) -> Result<()>;
@@ -117,61 +175,75 @@ trait Ready {
     }
 }
 
-#[cfg_attr(
-    not(feature = "upstream-eager"),
-    expect(unused_variables, reason = "the other lane needs the file's columns")
-)]
-fn ready<'a>(
-    lane: WriteLane,
-    input: &'a mut Input,
-    properties: &'a WriterProperties,
-    columns: &SchemaDescriptor,
-    sinks: &[Sink],
-) -> Result<Box<dyn Ready + 'a>> {
-    Ok(match lane {
-        WriteLane::Core(strategy) => Box::new(CoreLane::new(strategy, input, properties, sinks)?),
-        #[cfg(feature = "upstream-eager")]
-        WriteLane::UpstreamEager => Box::new(EagerLane::new(input, properties, columns, sinks)?),
-        #[cfg(not(feature = "upstream-eager"))]
-        WriteLane::UpstreamEager => anyhow::bail!("this build has no strategy '{lane}'"),
-    })
+/// The writers that one thread has open at once.
+struct WriteTask<'a> {
+    job: &'a Job,
+    ready: Box<dyn Ready + 'a>,
+    sinks: &'a [Sink],
+    memory: Option<MemoryCheck>,
 }
 
-/// What came of the window.
-struct Run {
-    measures: Measures,
-    flags: Vec<String>,
+impl Task for WriteTask<'_> {
+    type Facts = WriteFacts;
+
+    fn perform(&mut self) -> Result<()> {
+        // Beside other threads nobody can tell what is whose.
+        let is_checked = matches!(self.job.kind, Kind::Heap | Kind::Explain);
+        let is_checked = is_checked && self.job.conduct.concurrent == 1;
+        self.memory = is_checked.then(MemoryCheck::start);
+        let written = self
+            .ready
+            .write(self.job.writing.situation, self.memory.as_mut());
+        written.with_context(|| {
+            let folder = self.sinks.first().map(|sink| sink.folder.display());
+            format!(
+                "cannot write the batches of {} with strategy {} (to a temporary file in {})",
+                self.job.file.display(),
+                self.job.strategy,
+                folder.map(|folder| folder.to_string()).unwrap_or_default()
+            )
+        })
+    }
+
+    fn finish(self) -> WriteFacts {
+        let ledgers = self.ready.ledgers().to_vec();
+        drop(self.ready);
+        WriteFacts {
+            ledgers,
+            memory_size_error: self.memory.and_then(|memory| memory.worst()),
+            file_bytes: self.sinks.first().and_then(|sink| sink.length().ok()),
+        }
+    }
+}
+
+/// What is left of writers. What they wrote lies in their files and is read back at the end.
+struct WriteFacts {
     ledgers: Vec<Arc<Ledger>>,
     memory_size_error: Option<f64>,
+    file_bytes: Option<u64>,
 }
 
-/// Gives back what is free in the allocator, and writes in a window.
-fn run(job: &Job, mut ready: Box<dyn Ready + '_>) -> Result<Run> {
-    allocator::purge();
-    let window = Window::open(job.kind)?;
-    let mut memory = matches!(job.kind, Kind::Heap | Kind::Explain).then(MemoryCheck::start);
-    ready.write(job.writing.situation, memory.as_mut())?;
-    let closed = window.close()?;
-    let ledgers = ready.ledgers().to_vec();
-    drop(ready);
-    let (measures, flags) = closed.after_drop()?;
-    Ok(Run {
-        measures,
-        flags,
-        ledgers,
-        memory_size_error: memory.and_then(|memory| memory.worst()),
-    })
+impl Facts for WriteFacts {
+    fn check_same(&self, before: &Self) -> Result<()> {
+        ensure!(
+            self.file_bytes == before.file_bytes,
+            "the file written is {} bytes long and not {}",
+            self.file_bytes.unwrap_or(0),
+            before.file_bytes.unwrap_or(0)
+        );
+        Ok(())
+    }
+
+    fn shrink(&mut self) {
+        self.ledgers = Vec::new();
+    }
 }
 
 /// What the ledgers of all writers say together, each at its own peak; `None` where they know nothing.
-fn ledger_facts(ledgers: &[Arc<Ledger>]) -> Option<LedgerFacts> {
+fn ledger_facts(facts: &[WriteFacts]) -> Option<LedgerFacts> {
     let mut sum = LedgerFacts::default();
-    for ledger in ledgers {
-        let facts = LedgerFacts::from(&ledger.peak());
-        sum.total_bytes += facts.total_bytes;
-        for (purpose, bytes) in facts.by_purpose {
-            *sum.by_purpose.entry(purpose).or_default() += bytes;
-        }
+    for ledger in facts.iter().flat_map(|facts| &facts.ledgers) {
+        sum.add(LedgerFacts::from(&ledger.peak()));
     }
     (sum.total_bytes > 0).then_some(sum)
 }
@@ -208,7 +280,13 @@ impl Sink {
         })
     }
 
-    fn length(&self) -> std::io::Result<u64> {
+    fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+
+    /// Forgets what was written before.
+    fn empty(&self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        (&self.file).rewind()
     }
 }
