@@ -5,8 +5,10 @@
 //! `version()`, `read_settings()`, `asked_settings()`, `has_unread()`, `PURGES` and `purge()`. To add
 //! one: its file, its feature, and a line in each group of `cfg`s here.
 
+mod blocks;
 mod c_heap;
 mod counting;
+mod footprint;
 #[cfg(feature = "jemalloc")]
 mod jemalloc;
 #[cfg(feature = "mimalloc")]
@@ -20,8 +22,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::blocks::{Block, Blocks, Hook};
+pub(crate) use self::c_heap::{CHeap, mallinfo};
 use self::counting::Counting;
 pub(crate) use self::counting::HeapCounts;
+pub(crate) use self::footprint::SHARED_WITH_C;
 #[cfg(feature = "jemalloc")]
 use self::jemalloc as chosen;
 #[cfg(all(feature = "mimalloc", not(feature = "jemalloc")))]
@@ -45,7 +50,7 @@ compile_error!(
 );
 
 #[global_allocator]
-static GLOBAL: Counting<chosen::Inner> = Counting::new(chosen::INNER);
+static GLOBAL: Counting<chosen::Inner> = Counting::new(chosen::INNER, footprint::of);
 
 /// Names and values, of variables or of an allocator's options.
 pub(crate) type Settings = BTreeMap<String, String>;
@@ -172,6 +177,33 @@ pub(crate) fn purges() -> bool {
 /// Counts from here on. Call it before anything that should be counted.
 pub(crate) fn start_counting() {
     GLOBAL.start();
+}
+
+/// Counts from here on and knows every live block; `hook` is what a halt does. Call it before anything that should be
+/// explained.
+pub(crate) fn start_explaining(hook: Hook) {
+    GLOBAL.start_explaining(hook);
+}
+
+/// Whether every live block is known.
+pub(crate) fn is_explaining() -> bool {
+    GLOBAL.is_explaining()
+}
+
+/// Halts once the call number `ordinal` after the next [`reset_peak`] has been made and another one comes; see
+/// [`Counting::halt_after`].
+pub(crate) fn halt_after(ordinal: u64) {
+    GLOBAL.halt_after(ordinal);
+}
+
+/// Halts now if the call to halt after has been made and no other came since.
+pub(crate) fn halt_if_due() {
+    GLOBAL.halt_if_due();
+}
+
+/// Halts now.
+pub(crate) fn halt() {
+    GLOBAL.halt();
 }
 
 /// Whether the heap is being counted.

@@ -9,7 +9,10 @@ compile_error!(
 pub(crate) mod build;
 pub(crate) mod cgroup;
 pub(crate) mod machine;
+pub(crate) mod mapping;
 pub(crate) mod memory;
+pub(crate) mod pagemap;
+pub(crate) mod smaps;
 pub(crate) mod usage;
 
 /// The C library's version, such as `2.36`; `unknown` where the library has no way to tell.
