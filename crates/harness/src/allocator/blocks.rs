@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::io;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::footprint::Footprint;
@@ -107,6 +107,25 @@ impl Blocks {
             .as_ref()
             .and_then(|pages| pages.get((page / 64) as usize));
         word.is_some_and(|word| word >> (page % 64) & 1 == 1)
+    }
+
+    /// Whether any of these pages did.
+    pub(crate) fn ever_held_in(&self, pages: Range<u64>) -> bool {
+        let words = self.pages.as_deref().unwrap_or_default();
+        let mut page = pages.start;
+        while page < pages.end {
+            if words
+                .get((page / 64) as usize)
+                .is_none_or(|&word| word == 0)
+            {
+                page = (page / 64 + 1) * 64;
+            } else if self.ever_held(page) {
+                return true;
+            } else {
+                page += 1;
+            }
+        }
+        false
     }
 
     /// Enters a new block.
@@ -371,6 +390,8 @@ mod tests {
         let held: Vec<_> = (0..300).filter(|&page| blocks.ever_held(page)).collect();
         assert_eq!(held, (99..=170).collect::<Vec<_>>());
         assert!(!blocks.ever_held(u64::MAX / PAGE));
+        assert!(blocks.ever_held_in(170..171) && blocks.ever_held_in(0..100));
+        assert!(!blocks.ever_held_in(171..1_000_000) && !blocks.ever_held_in(0..99));
     }
 
     #[test]

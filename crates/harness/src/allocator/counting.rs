@@ -53,6 +53,8 @@ pub(crate) struct HeapCounts {
     /// Allocations and reallocations since then up to the one that reached the peak, with it. It names the call only
     /// where one thread allocates.
     pub(crate) peak_ordinal: u64,
+    /// Allocations and reallocations since then.
+    pub(crate) ordinal: u64,
     /// Bytes ever allocated, and by how much reallocations grew blocks.
     pub(crate) allocated_bytes: u64,
     /// Successful calls of `alloc` and `alloc_zeroed`.
@@ -144,6 +146,7 @@ impl<A> Counting<A> {
             live_bytes: u64::try_from(self.live.load(Relaxed)).unwrap_or(0),
             peak_bytes: u64::try_from(self.peak.load(Relaxed)).unwrap_or(0),
             peak_ordinal: since_reset(self.peak_calls.load(Relaxed)),
+            ordinal: since_reset(self.calls()),
             allocated_bytes: self.allocated.load(Relaxed),
             allocations: self.allocations.load(Relaxed),
             reallocations: self.reallocations.load(Relaxed),
@@ -416,6 +419,7 @@ mod tests {
                 live_bytes: 60,
                 peak_bytes: 150,
                 peak_ordinal: 2,
+                ordinal: 3,
                 allocated_bytes: 160,
                 allocations: 3,
                 reallocations: 0
@@ -453,6 +457,7 @@ mod tests {
                 live_bytes: 20,
                 peak_bytes: 300,
                 peak_ordinal: 2,
+                ordinal: 3,
                 allocated_bytes: 300,
                 allocations: 1,
                 reallocations: 2

@@ -4,6 +4,7 @@
 
 mod changes;
 mod checksum;
+pub(crate) mod explain;
 mod fold;
 mod job;
 mod outcome;

@@ -1,0 +1,210 @@
+//! The waterfall: from live heap to resident memory, part by part.
+
+use alloquet_core::Purpose;
+use serde::{Deserialize, Serialize};
+
+use super::account::Totals;
+use super::halt::Reading;
+
+/// A part of resident memory, or what must be taken off because it is not resident.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    /// Its name, the same in every sample.
+    pub(crate) name: String,
+    /// How much it adds.
+    pub(crate) bytes: i64,
+    /// Where the figure comes from.
+    pub(crate) source: Source,
+    /// What it is and how it was found, on one line.
+    pub(crate) how: String,
+}
+
+/// Where a part's figure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Source {
+    /// Counted, or told by the kernel or the allocator.
+    Measured,
+    /// Concluded from what was measured, by a rule that the part's text gives.
+    Derived,
+}
+
+/// The parts in the order of the waterfall. They sum to what was resident.
+pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
+    use Source::{Derived, Measured};
+
+    let totals = &reading.totals;
+    let c_side = CSide::of(reading, shared_with_c);
+    let mut parts = Parts::default();
+
+    let mut outside = totals.live as i64;
+    for (&purpose, &bytes) in Purpose::ALL.iter().zip(&reading.ledger) {
+        if purpose != Purpose::Codec {
+            let name = format!("live-{purpose}").replace(' ', "-");
+            parts.add(&name, bytes as i64, Measured, "live heap, by the ledger");
+            outside -= bytes as i64;
+        }
+    }
+    parts.add(
+        "live-outside-ledger",
+        outside,
+        Measured,
+        "counted live heap that the ledger does not know",
+    );
+    parts.add(
+        "live-untouched",
+        -((totals.live_nowhere + totals.live_untouched) as i64),
+        if totals.live_untouched > 0 { Derived } else { Measured },
+        &format!(
+            "live bytes in pages that are not resident ({}, by pagemap), or that are all zeros in a huge page ({}, taken \
+             for never written)",
+            totals.live_nowhere, totals.live_untouched
+        ),
+    );
+    parts.add(
+        "live-swapped",
+        -(totals.live_swapped as i64),
+        Measured,
+        "live bytes in pages that are swapped out, by pagemap",
+    );
+    parts.add(
+        "c-heap",
+        (c_side.in_arenas + totals.c_mapped) as i64,
+        Derived,
+        &format!(
+            "in use by C code: {} in chunks of their own, known by their headers and resident by pagemap; {} of {} in \
+             arenas, by mallinfo2; the ledger knows of {} in codecs",
+            totals.c_mapped,
+            c_side.in_arenas,
+            c_side.asked,
+            ledger(reading, Purpose::Codec)
+        ),
+    );
+    let pages = if shared_with_c { 0 } else { totals.never_held };
+    parts.add(
+        "allocator-metadata",
+        (totals.overhead + pages) as i64,
+        Derived,
+        &format!(
+            "headers, and bytes of size classes beyond what was asked for ({}, measured where blocks are); pages that \
+             never held a block and are nothing else ({pages})",
+            totals.overhead
+        ),
+    );
+    parts.add(
+        "freed-kept",
+        (c_side.freed + c_side.free_of_c) as i64,
+        Derived,
+        &format!(
+            "pages and parts of pages that once held a block and hold none ({}), and free chunks of C's ({})",
+            c_side.freed, c_side.free_of_c
+        ),
+    );
+    parts.add(
+        "lazily-freed",
+        totals.lazily_freed as i64,
+        Measured,
+        "LazyFree in smaps: the kernel takes it when memory is short",
+    );
+    parts.add(
+        "huge-page-rounding",
+        totals.rounding as i64,
+        Derived,
+        "pages of zeros in a huge page, resident because another part of it was touched",
+    );
+    parts.add(
+        "file-backed",
+        totals.files as i64,
+        Measured,
+        "mapped files but for the binary and its libraries, and shared memory, by smaps",
+    );
+    parts.add(
+        "stacks-and-binary",
+        (totals.stacks + totals.image) as i64,
+        Derived,
+        &format!(
+            "stacks ({}; a thread's is what lies behind a guard and never held a block), the binary, its libraries and \
+             their data ({})",
+            totals.stacks, totals.image
+        ),
+    );
+    parts.add(
+        "own-tables",
+        totals.own as i64,
+        Measured,
+        "what this sample needs to explain itself; a bare sample has none of it",
+    );
+    let left = reading.rss as i64 - parts.sum;
+    parts.add(
+        "left-over",
+        left,
+        Derived,
+        "resident and none of the above, or the other way round",
+    );
+    parts.list
+}
+
+/// What the ledgers say of one purpose.
+pub(super) fn ledger(reading: &Reading, purpose: Purpose) -> u64 {
+    let found = Purpose::ALL
+        .iter()
+        .zip(&reading.ledger)
+        .find(|(other, _)| **other == purpose);
+    found.map_or(0, |(_, &bytes)| bytes)
+}
+
+#[derive(Default)]
+struct Parts {
+    list: Vec<Part>,
+    sum: i64,
+}
+
+impl Parts {
+    fn add(&mut self, name: &str, bytes: i64, source: Source, how: &str) {
+        self.sum += bytes;
+        self.list.push(Part {
+            name: name.to_owned(),
+            bytes,
+            source,
+            how: how.to_owned(),
+        });
+    }
+}
+
+/// How the C library's arenas are shared between what is in use and what is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CSide {
+    /// What mallinfo2 says is in use there by others than known blocks.
+    asked: u64,
+    /// The part of it that can be resident.
+    in_arenas: u64,
+    /// What of pages that once held a block is free.
+    freed: u64,
+    /// What of C's own pages is free.
+    free_of_c: u64,
+}
+
+impl CSide {
+    fn of(reading: &Reading, shared_with_c: bool) -> Self {
+        let Totals {
+            c_arenas, freed, ..
+        } = reading.totals;
+        let asked = reading
+            .c_heap
+            .in_use
+            .saturating_sub(reading.known_in_arenas);
+        // C's pages first. Where blocks are C's too, C's chunks lie in pages that were once theirs as well.
+        let in_own = asked.min(c_arenas);
+        let among_blocks = if shared_with_c {
+            (asked - in_own).min(freed)
+        } else {
+            0
+        };
+        Self {
+            asked,
+            in_arenas: in_own + among_blocks,
+            freed: freed - among_blocks,
+            free_of_c: (c_arenas - in_own).min(reading.c_heap.free),
+        }
+    }
+}
