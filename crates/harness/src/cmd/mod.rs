@@ -4,6 +4,7 @@ pub(crate) mod env;
 pub(crate) mod generate;
 mod keys;
 pub(crate) mod list;
+pub(crate) mod plant;
 pub(crate) mod read;
 pub(crate) mod run;
 mod show;

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 
 use super::checksum::Checksum;
+use super::explain::{self, Explanation};
 use super::fold::Fold;
 use super::job::Job;
 use super::outcome::{LedgerFacts, Outcome, PageFacts, Work};
@@ -42,8 +43,12 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     };
     let mut fold = Fold::default();
 
+    if job.kind == Kind::Explain {
+        explain::arm(job.conduct.peak_call.unwrap_or(0));
+    }
     let window = Window::open(job.kind)?;
     let mut reader = builder.build().with_context(cannot_read)?;
+    explain::register(&reader.ledger());
     for batch in &mut reader {
         let batch = batch.with_context(cannot_read)?;
         fold.add(&batch)?;
@@ -52,6 +57,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         }
     }
     let closed = window.close()?;
+    let explanation = explained(job)?;
     let ledger = reader.ledger();
     drop(reader);
     let (measures, mut flags) = closed.after_drop()?;
@@ -75,10 +81,15 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         memory_size_error: None,
         ledger: Some(LedgerFacts::from(&ledger.peak())),
         pages: pages.flatten(),
-        parts: Vec::new(),
+        parts: explanation.map_or_else(Vec::new, |explanation| explanation.parts),
         points: Vec::new(),
     };
     Ok(work.into())
+}
+
+/// Where memory was at the peak, of an `explain` sample.
+pub(super) fn explained(job: &Job) -> Result<Option<Explanation>> {
+    (job.kind == Kind::Explain).then(explain::take).transpose()
 }
 
 /// What there is to say of a file's pages, if core can list them. `upstream` reads without core's page headers, so

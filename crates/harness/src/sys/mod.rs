@@ -12,6 +12,7 @@ pub(crate) mod machine;
 pub(crate) mod mapping;
 pub(crate) mod memory;
 pub(crate) mod pagemap;
+pub(crate) mod plant;
 pub(crate) mod smaps;
 pub(crate) mod usage;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquet_core::{Ledger, Purpose};
 
-use super::account::{Class, Facts, Page, Pages, Totals, WINDOW, account};
+use super::account::{Facts, Page, Pages, Totals, WINDOW, account};
 use crate::allocator::{self, Block, Blocks, CHeap};
 use crate::sys::mapping::{self, Table};
 use crate::sys::pagemap::{Memory, PAGE, Pagemap, Place};
@@ -16,9 +16,11 @@ use crate::sys::smaps::{self, Mapping};
 const MOST_MAPPINGS: usize = 65_536;
 
 /// How many readers or writers at once can be told apart from the rest of the heap.
-const MOST_LEDGERS: usize = 4096;
+const MOST_LEDGERS: usize = 1024;
 
-static LEDGERS: Mutex<Vec<Arc<Ledger>>> = Mutex::new(Vec::new());
+/// A place that is there already: to make one would change the heap.
+static LEDGERS: Mutex<[Option<Arc<Ledger>>; MOST_LEDGERS]> =
+    Mutex::new([const { None }; MOST_LEDGERS]);
 
 static TAKEN: Mutex<Option<Result<Reading, Failure>>> = Mutex::new(None);
 
@@ -48,26 +50,20 @@ pub(super) struct Failure {
     pub(super) kind: io::ErrorKind,
 }
 
-/// Makes room for ledgers, so that none has to be made later.
-pub(super) fn make_room() {
-    LEDGERS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .reserve(MOST_LEDGERS);
-}
-
 /// Notes a ledger; one that finds no room is left out, and its bytes count as outside the ledger.
 pub(super) fn register(ledger: &Arc<Ledger>) {
     let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if ledgers.len() < ledgers.capacity() {
-        ledgers.push(Arc::clone(ledger));
+    if let Some(place) = ledgers.iter_mut().find(|place| place.is_none()) {
+        *place = Some(Arc::clone(ledger));
     }
 }
 
 /// Forgets the ledgers, and hands over what was read.
 pub(super) fn take() -> Option<Result<Reading, Failure>> {
-    let ledgers = std::mem::take(&mut *LEDGERS.lock().unwrap_or_else(PoisonError::into_inner));
-    drop(ledgers);
+    LEDGERS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .fill(None);
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
@@ -160,7 +156,7 @@ fn read(blocks: &Blocks) -> Result<Reading, Failure> {
 fn ledger_live() -> [u64; Purpose::ALL.len()] {
     let mut live = [0; Purpose::ALL.len()];
     if let Ok(ledgers) = LEDGERS.try_lock() {
-        for ledger in ledgers.iter() {
+        for ledger in ledgers.iter().flatten() {
             for (bytes, &purpose) in live.iter_mut().zip(Purpose::ALL) {
                 *bytes += ledger.live(purpose);
             }

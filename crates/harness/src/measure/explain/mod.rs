@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloquet_core::{Ledger, Purpose};
+use alloquet_report::parts::Part;
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use self::halt::{Failure, Reading};
-pub(crate) use self::parts::{Part, Source};
 use crate::allocator;
 
 /// Resident memory at one moment, by part.
@@ -39,10 +39,9 @@ pub(crate) fn start() {
     allocator::start_explaining(halt::halt);
 }
 
-/// Explains the moment after call number `ordinal` of the window that opens next; see
-/// [`HeapCounts::peak_ordinal`](allocator::HeapCounts).
+/// Explains the moment after call number `ordinal` of the window that opens next, of the calls that allocate or
+/// reallocate; 0 is the moment before all of them.
 pub(crate) fn arm(ordinal: u64) {
-    halt::make_room();
     allocator::halt_after(ordinal);
 }
 

@@ -1,33 +1,10 @@
 //! The waterfall: from live heap to resident memory, part by part.
 
 use alloquet_core::Purpose;
-use serde::{Deserialize, Serialize};
+use alloquet_report::parts::{Part, Source};
 
 use super::account::Totals;
 use super::halt::Reading;
-
-/// A part of resident memory, or what must be taken off because it is not resident.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
-    /// Its name, the same in every sample.
-    pub(crate) name: String,
-    /// How much it adds.
-    pub(crate) bytes: i64,
-    /// Where the figure comes from.
-    pub(crate) source: Source,
-    /// What it is and how it was found, on one line.
-    pub(crate) how: String,
-}
-
-/// Where a part's figure comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Source {
-    /// Counted, or told by the kernel or the allocator.
-    Measured,
-    /// Concluded from what was measured, by a rule that the part's text gives.
-    Derived,
-}
 
 /// The parts in the order of the waterfall. They sum to what was resident.
 pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
@@ -52,7 +29,7 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
         "counted live heap that the ledger does not know",
     );
     parts.add(
-        "live-untouched",
+        "live-never-touched",
         -((totals.live_nowhere + totals.live_untouched) as i64),
         if totals.live_untouched > 0 { Derived } else { Measured },
         &format!(
@@ -62,7 +39,7 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
         ),
     );
     parts.add(
-        "live-swapped",
+        "live-swapped-out",
         -(totals.live_swapped as i64),
         Measured,
         "live bytes in pages that are swapped out, by pagemap",
@@ -92,7 +69,7 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
         ),
     );
     parts.add(
-        "freed-kept",
+        "freed-but-kept",
         (c_side.freed + c_side.free_of_c) as i64,
         Derived,
         &format!(
@@ -163,7 +140,7 @@ impl Parts {
     fn add(&mut self, name: &str, bytes: i64, source: Source, how: &str) {
         self.sum += bytes;
         self.list.push(Part {
-            name: name.to_owned(),
+            part: name.to_owned(),
             bytes,
             source,
             how: how.to_owned(),

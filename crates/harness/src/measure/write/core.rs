@@ -12,6 +12,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::file::properties::WriterProperties;
 
+use super::super::explain;
 use super::copy::copy;
 use super::input::Input;
 use super::memory::MemoryCheck;
@@ -77,7 +78,9 @@ impl Ready for CoreLane<'_> {
             let writer = Writer::try_new(sink, schema, Some(properties))?
                 .with_strategy(self.strategy)?
                 .with_spill_folder(&self.spill_folder);
-            self.ledgers.push(writer.ledger());
+            let ledger = writer.ledger();
+            explain::register(&ledger);
+            self.ledgers.push(ledger);
             self.writers.push(writer);
         }
         // A writer tells what it holds from its first batch on, so all of them must have had it.

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquet_core::{Ledger, WriteStrategy};
+use alloquet_report::parts::Part;
 use alloquet_report::sample::{Kind, Situation};
 use alloquet_report::verify::{MEMORY_SIZE_OFF, NOT_PURGED, PAGES_NOT_LISTED};
 use anyhow::{Context, Result};
@@ -31,9 +32,11 @@ use self::eager::EagerLane;
 use self::input::Input;
 pub(crate) use self::lane::{WriteLane, write_strategies};
 use self::memory::{MemoryCheck, TOLERANCE};
+use super::explain;
 use super::job::Job;
 use super::outcome::{LedgerFacts, Outcome, Work};
 use super::properties::writer_properties;
+use super::read::explained;
 use super::window::{Measures, Window};
 use crate::allocator;
 
@@ -89,7 +92,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         memory_size_error: run.memory_size_error,
         ledger: ledger_facts(&run.ledgers),
         pages: pages.flatten(),
-        parts: Vec::new(),
+        parts: run.parts,
         points: Vec::new(),
     }
     .into())
@@ -142,16 +145,21 @@ struct Run {
     measures: Measures,
     flags: Vec<String>,
     ledgers: Vec<Arc<Ledger>>,
+    parts: Vec<Part>,
     memory_size_error: Option<f64>,
 }
 
 /// Gives back what is free in the allocator, and writes in a window.
 fn run(job: &Job, mut ready: Box<dyn Ready + '_>) -> Result<Run> {
     allocator::purge();
+    if job.kind == Kind::Explain {
+        explain::arm(job.conduct.peak_call.unwrap_or(0));
+    }
     let window = Window::open(job.kind)?;
     let mut memory = matches!(job.kind, Kind::Heap | Kind::Explain).then(MemoryCheck::start);
     ready.write(job.writing.situation, memory.as_mut())?;
     let closed = window.close()?;
+    let explanation = explained(job)?;
     let ledgers = ready.ledgers().to_vec();
     drop(ready);
     let (measures, flags) = closed.after_drop()?;
@@ -159,6 +167,7 @@ fn run(job: &Job, mut ready: Box<dyn Ready + '_>) -> Result<Run> {
         measures,
         flags,
         ledgers,
+        parts: explanation.map_or_else(Vec::new, |explanation| explanation.parts),
         memory_size_error: memory.and_then(|memory| memory.worst()),
     })
 }
