@@ -264,7 +264,7 @@ pub(crate) enum PlantCase {
     Keep,
     /// Free lazily by the system's own call.
     Lazy,
-    /// Free a large block, for an allocator that was set to free lazily.
+    /// Free large blocks, for an allocator that was set to free lazily.
     LazyBlock,
     /// Reserve and never touch.
     Reserve,

@@ -92,8 +92,10 @@ fn plant(case: PlantCase, bytes: usize) -> Result<(usize, Explanation)> {
             Ok((bytes, explain::here()?))
         }
         PlantCase::LazyBlock => {
-            drop(black_box(vec![1_u8; bytes]));
-            Ok((bytes, explain::here()?))
+            // jemalloc keeps nothing of blocks above 8 MiB, however it is set.
+            let blocks: Vec<_> = (0..bytes >> 20).map(|_| vec![1_u8; 1 << 20]).collect();
+            drop(black_box(blocks));
+            Ok((bytes >> 20 << 20, explain::here()?))
         }
         PlantCase::Reserve => {
             let reserved = black_box(Vec::<u8>::with_capacity(bytes));
