@@ -185,3 +185,124 @@ impl CSide {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::allocator::CHeap;
+
+    fn reading(totals: Totals, c_heap: CHeap) -> Reading {
+        Reading {
+            rss: totals.resident(),
+            totals,
+            blocks: 1,
+            counted_live: totals.live,
+            ordinal: 1,
+            mappings: 1,
+            ledger: [0; Purpose::ALL.len()],
+            c_heap,
+            known_in_arenas: 0,
+            known_mapped: 0,
+        }
+    }
+
+    fn bytes(parts: &[Part], name: &str) -> i64 {
+        parts.iter().find(|part| part.part == name).unwrap().bytes
+    }
+
+    #[test]
+    fn the_ledger_splits_what_is_live_and_codecs_are_c() {
+        let totals = Totals {
+            live: 1000,
+            live_nowhere: 300,
+            c_arenas: 500,
+            ..Totals::default()
+        };
+        let c_heap = CHeap {
+            arenas: 500,
+            in_use: 400,
+            free: 60,
+            mapped: 0,
+        };
+        let mut reading = reading(totals, c_heap);
+        for (bytes, &purpose) in reading.ledger.iter_mut().zip(Purpose::ALL) {
+            *bytes = match purpose {
+                Purpose::Page => 600,
+                Purpose::PageStore => 50,
+                Purpose::Codec => 390,
+                _ => 0,
+            };
+        }
+        let parts = parts(&reading, false);
+        assert_eq!(bytes(&parts, "live-page"), 600);
+        assert_eq!(bytes(&parts, "live-page-store"), 50);
+        assert_eq!(bytes(&parts, "live-outside-ledger"), 350);
+        assert_eq!(bytes(&parts, "live-never-touched"), -300);
+        assert_eq!(bytes(&parts, "c-heap"), 400);
+        assert_eq!(bytes(&parts, "freed-but-kept"), 60);
+        // libc knows nothing of the rest of its pages.
+        assert_eq!(bytes(&parts, "left-over"), 40);
+        assert!(parts.iter().all(|part| part.part != "live-codec"));
+    }
+
+    #[test]
+    fn one_heap_for_both_is_shared_by_what_libc_says_is_in_use() {
+        let totals = Totals {
+            freed: 1000,
+            c_arenas: 100,
+            never_held: 30,
+            ..Totals::default()
+        };
+        let c_heap = CHeap {
+            in_use: 5250,
+            ..CHeap::default()
+        };
+        let mut reading = reading(totals, c_heap);
+        reading.known_in_arenas = 5000;
+        let shared = parts(&reading, true);
+        assert_eq!(bytes(&shared, "c-heap"), 250);
+        assert_eq!(bytes(&shared, "freed-but-kept"), 850);
+        // glibc has no such pages, so nobody is said to.
+        assert_eq!(bytes(&shared, "left-over"), 30);
+        assert_eq!(bytes(&parts(&reading, false), "allocator-metadata"), 30);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_sum_to_what_is_resident(
+            amounts in prop::collection::vec(0..1_u64 << 40, 20),
+            rss in 0..1_u64 << 42,
+            shared in any::<bool>(),
+        ) {
+            let totals = Totals {
+                live: amounts[0],
+                live_nowhere: amounts[1],
+                live_swapped: amounts[2],
+                live_untouched: amounts[3],
+                rounding: amounts[4],
+                overhead: amounts[5],
+                freed: amounts[6],
+                c_arenas: amounts[7],
+                c_mapped: amounts[8],
+                never_held: amounts[9],
+                lazily_freed: amounts[10],
+                own: amounts[11],
+                image: amounts[12],
+                stacks: amounts[13],
+                files: amounts[14],
+            };
+            let c_heap = CHeap { arenas: 0, in_use: amounts[15], free: amounts[16], mapped: 0 };
+            let live = totals.live + totals.live_nowhere + totals.live_swapped + totals.live_untouched;
+            let mut reading = reading(Totals { live, ..totals }, c_heap);
+            reading.rss = rss;
+            reading.known_in_arenas = amounts[17];
+            reading.ledger[2] = amounts[18];
+            let parts = parts(&reading, shared);
+            prop_assert_eq!(parts.iter().map(|part| part.bytes).sum::<i64>(), rss as i64);
+            let names: std::collections::BTreeSet<_> = parts.iter().map(|part| &part.part).collect();
+            prop_assert_eq!(names.len(), parts.len());
+        }
+    }
+}
