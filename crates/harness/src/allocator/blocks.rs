@@ -90,7 +90,8 @@ impl Blocks {
     }
 
     /// Bytes that were asked for, of all live blocks.
-    pub(crate) fn size(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn size(&self) -> u64 {
         self.size
     }
 

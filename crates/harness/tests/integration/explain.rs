@@ -162,7 +162,7 @@ fn a_sample_is_explained_at_the_peak_of_its_heap() {
     for (workload, strategy) in [
         ("read", "pooled"),
         ("write", "upstream"),
-        ("write", "default"),
+        ("write", "pooled"),
     ] {
         let heap = run(&file.job(workload, "heap", strategy));
         let measures = &heap["outcome"]["measures"];

@@ -113,14 +113,18 @@ fn read(blocks: &Blocks) -> Result<Reading, Failure> {
         smaps::read(&mut buffer, |mapping| {
             if let Some(place) = mappings.get_mut(found) {
                 *place = mapping;
-                found += 1;
             }
+            found += 1;
         })
         .map_err(failed("read /proc/self/smaps"))?;
         rss = smaps::resident(&mut buffer).map_err(failed("read /proc/self/smaps_rollup"))?;
     }
 
-    let mappings = &mappings[..found];
+    let Some(mappings) = mappings.get(..found) else {
+        let what = "list so many mappings";
+        let kind = io::ErrorKind::QuotaExceeded;
+        return Err(Failure { what, kind });
+    };
     let here = 0_u8;
     let facts = Facts {
         stack: std::ptr::from_ref(&here).addr() as u64,
