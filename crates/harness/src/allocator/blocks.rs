@@ -328,6 +328,7 @@ impl Drop for Guard<'_> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
     use std::ptr::without_provenance;
 
     use super::*;
@@ -355,14 +356,16 @@ mod tests {
                 .wrapping_add(1);
             let address = 0x7f00_0000_0000 + (random >> 46) as usize * 16;
             let pointer = without_provenance(address);
-            if expected.contains_key(&address) && random >> 20 & 1 == 0 {
-                assert_eq!(
-                    blocks.remove(pointer).map(|block| block.size),
-                    expected.remove(&address)
-                );
-            } else if !expected.contains_key(&address) {
-                blocks.insert(pointer, step + 1, footprint(step + 9));
-                expected.insert(address, step as u64 + 1);
+            match expected.entry(address) {
+                Entry::Occupied(known) if random >> 20 & 1 == 0 => {
+                    let removed = blocks.remove(pointer).map(|block| block.size);
+                    assert_eq!(removed, Some(known.remove()));
+                }
+                Entry::Occupied(_) => {}
+                Entry::Vacant(new) => {
+                    blocks.insert(pointer, step + 1, footprint(step + 9));
+                    new.insert(step as u64 + 1);
+                }
             }
         }
         assert!(expected.len() > 1 << 15);

@@ -207,8 +207,11 @@ fn mappings_are_told_apart() {
     assert_eq!(classes, expected);
 }
 
+/// Bytes free before a block, and its size, slack and header.
+type Gap = (u64, u64, u32, u32);
+
 /// Pages of any kind, with blocks laid over them that do not overlap.
-fn anything() -> impl Strategy<Value = (Vec<Page>, Vec<(u64, u64, u32, u32)>, u64)> {
+fn anything() -> impl Strategy<Value = (Vec<Page>, Vec<Gap>, u64)> {
     let kinds = prop::sample::select(vec![Page::NOWHERE, RESIDENT, HELD, UNTOUCHED, SWAPPED]);
     let block = (
         0..9000_u64,
