@@ -61,6 +61,9 @@ pub(crate) enum Command {
     /// Take one sample: the job is read from standard input. Started by the other commands.
     #[command(hide = true)]
     Worker(WorkerArgs),
+    /// Do one thing with memory and say where it shows. For trying out whether it is told right.
+    #[command(hide = true)]
+    Plant(PlantArgs),
 }
 
 /// Where definitions and generated files are.
@@ -271,6 +274,45 @@ pub(crate) struct WorkerArgs {
     pub(crate) counted: bool,
 }
 
+/// Arguments of `plant`.
+#[derive(Debug, Args)]
+pub(crate) struct PlantArgs {
+    /// What to do.
+    #[arg(value_enum)]
+    pub(crate) case: PlantCase,
+    /// How much memory to do it with.
+    #[arg(long, default_value_t = 64 << 20, value_parser = value_parser!(u64).range(1 << 20..=1 << 33))]
+    pub(crate) bytes: u64,
+}
+
+/// What `plant` can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PlantCase {
+    /// Allocate, touch and never free.
+    Leak,
+    /// Free most of many small blocks, and hold a few among them.
+    Keep,
+    /// Free lazily by the system's own call.
+    Lazy,
+    /// Free large blocks, for an allocator that was set to free lazily.
+    LazyBlock,
+    /// Reserve and never touch.
+    Reserve,
+    /// Allocate one large chunk in C.
+    C,
+    /// Allocate many small chunks in C.
+    CSmall,
+    /// Map a file and read it.
+    Map,
+    /// Touch a byte in each huge page.
+    Thp,
+    /// Go deep into a thread's stack.
+    Stack,
+    /// Allocate blocks of a size that is no size class.
+    Metadata,
+}
+
 /// A sample's kind on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KindArg {
@@ -319,11 +361,32 @@ impl From<WorkloadArg> for Workload {
     }
 }
 
+/// What must be known of the heap from the start of the process on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// Calls and bytes.
+    Calls,
+    /// Every live block as well.
+    Blocks,
+}
+
+/// What the process with these arguments must know of its heap. Asked before anything else is done, because what is
+/// allocated earlier is not known.
+pub(crate) fn counting<I: IntoIterator<Item = impl AsRef<OsStr>>>(
+    arguments: impl Fn() -> I,
+) -> Option<Counting> {
+    if arguments().into_iter().nth(1)?.as_ref() == OsStr::new("plant") {
+        return Some(Counting::Blocks);
+    }
+    match counting_worker(arguments())? {
+        Kind::Explain => Some(Counting::Blocks),
+        _ => Some(Counting::Calls),
+    }
+}
+
 /// The kind of sample, where these are the arguments of a worker that counts its allocations. Asked before anything
 /// else is done, because what is allocated before counting starts is not counted.
-pub(crate) fn counting_worker(
-    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-) -> Option<Kind> {
+fn counting_worker(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Option<Kind> {
     let mut arguments = arguments.into_iter().skip(1);
     for expected in ["worker", "--kind"] {
         if arguments.next()?.as_ref() != OsStr::new(expected) {
@@ -362,6 +425,8 @@ mod tests {
         for kind in Kind::ALL {
             let arguments = ["alloquet", "worker", "--kind", &kind.to_string()];
             assert_eq!(counting_worker(arguments), kind.counts().then_some(kind));
+            let blocks = counting(|| arguments) == Some(Counting::Blocks);
+            assert_eq!(blocks, kind == Kind::Explain);
         }
         assert_eq!(counting_worker(["alloquet", "env"]), None);
         assert_eq!(counting_worker(["worker", "--kind", "heap"]), None);

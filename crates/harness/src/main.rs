@@ -22,15 +22,17 @@ mod sys;
 
 use std::process::ExitCode;
 
-use self::cli::{Cli, Command};
+use self::cli::{Cli, Command, Counting};
 
 fn main() -> ExitCode {
     if let Some(error) = cmd::worker::join_group(std::env::args_os()) {
         output::remark(format_args!("error: {error}"));
         return ExitCode::FAILURE;
     }
-    if cli::counting_worker(std::env::args_os()).is_some() {
-        allocator::start_counting();
+    match cli::counting(std::env::args_os) {
+        Some(Counting::Blocks) => measure::explain::start(),
+        Some(Counting::Calls) => allocator::start_counting(),
+        None => {}
     }
     let done = match Cli::command() {
         Command::Run(args) => cmd::run::run(&args),
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Command::List(args) => cmd::list::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Table(args) => cmd::table::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Env(args) => cmd::env::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Plant(args) => cmd::plant::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Worker(args) => Ok(cmd::worker::run(&args)),
     };
     done.unwrap_or_else(|error| {

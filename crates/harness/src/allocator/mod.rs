@@ -3,10 +3,12 @@
 //!
 //! Each allocator is one file with a unit struct that is an [`Allocator`]. `docs/allocators.md` says how to add one.
 
+mod blocks;
 mod c_heap;
 mod counting;
 #[cfg(feature = "dhat")]
 mod dhat;
+mod footprint;
 #[cfg(feature = "jemalloc")]
 mod jemalloc;
 #[cfg(any(feature = "mimalloc", feature = "mimalloc-v2"))]
@@ -34,9 +36,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::c_heap::mallinfo2;
+pub(crate) use self::blocks::{Block, Blocks, Hook};
+pub(crate) use self::c_heap::{CHeap, mallinfo2};
 use self::counting::Counting;
 pub(crate) use self::counting::HeapCounts;
+pub(crate) use self::footprint::SHARED_WITH_C;
 pub(crate) use self::profile::start_profile;
 pub(crate) use self::statistics::Statistics;
 
@@ -71,7 +75,7 @@ choose!(
 );
 
 #[cfg_attr(not(feature = "bare"), global_allocator)]
-static GLOBAL: Counting<<Chosen as Allocator>::Inner> = Counting::new(Chosen::INNER);
+static GLOBAL: Counting<<Chosen as Allocator>::Inner> = Counting::new(Chosen::INNER, footprint::of);
 
 /// The allocator of a build without the counting wrapper, where [`GLOBAL`] is nobody's and counts nothing.
 #[cfg(feature = "bare")]
@@ -276,6 +280,35 @@ pub(crate) fn start_counting() {
     if can_count() {
         GLOBAL.start();
     }
+}
+
+/// Counts from here on, if [`can_count`], and knows every live block; `hook` is what a halt does. Call it before anything that should be
+/// explained.
+pub(crate) fn start_explaining(hook: Hook) {
+    if can_count() {
+        GLOBAL.start_explaining(hook);
+    }
+}
+
+/// Whether every live block is known.
+pub(crate) fn is_explaining() -> bool {
+    GLOBAL.is_explaining()
+}
+
+/// Halts once the call number `ordinal` after the next [`reset_peak`] has been made and another one comes; see
+/// [`Counting::halt_after`].
+pub(crate) fn halt_after(ordinal: u64) {
+    GLOBAL.halt_after(ordinal);
+}
+
+/// Halts now if the call to halt after has been made and no other came since.
+pub(crate) fn halt_if_due() {
+    GLOBAL.halt_if_due();
+}
+
+/// Halts now.
+pub(crate) fn halt() {
+    GLOBAL.halt();
 }
 
 /// Whether the heap is being counted.

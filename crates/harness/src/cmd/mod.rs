@@ -5,6 +5,7 @@ pub(crate) mod fit;
 pub(crate) mod generate;
 mod keys;
 pub(crate) mod list;
+pub(crate) mod plant;
 pub(crate) mod read;
 pub(crate) mod run;
 mod show;

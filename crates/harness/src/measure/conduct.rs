@@ -1,10 +1,10 @@
 //! How a sample's work is done and looked at: once in a window, or many times, as its kind asks.
 
-use alloquet_report::parts::Part;
 use alloquet_report::sample::{Kind, Workload};
 use alloquet_report::series::Point;
 use anyhow::{Context, Result, bail, ensure};
 
+use super::explain::{self, Explanation};
 use super::job::{Conduct, Job};
 use super::looks::Looks;
 use super::settle;
@@ -24,7 +24,8 @@ pub(super) struct Taken<F> {
     pub(super) measures: Measures,
     pub(super) flags: Vec<String>,
     pub(super) facts: Vec<F>,
-    pub(super) parts: Vec<Part>,
+    /// Where the RSS was, of an `explain` sample.
+    pub(super) explanation: Option<Explanation>,
     pub(super) points: Vec<Point>,
 }
 
@@ -88,7 +89,7 @@ pub(super) fn take<T: Task>(
         window: Stage::Dropped(measures, mut flags),
         looks,
         timeline,
-        parts,
+        explanation,
         ..
     } = once
     else {
@@ -103,7 +104,7 @@ pub(super) fn take<T: Task>(
         measures,
         flags,
         facts,
-        parts,
+        explanation,
         points,
     })
 }
@@ -116,7 +117,7 @@ struct Once<'a> {
     looks: Option<Looks>,
     timeline: Option<Timeline>,
     /// Of an `explain` sample.
-    parts: Vec<Part>,
+    explanation: Option<Explanation>,
 }
 
 /// How far a window is.
@@ -142,7 +143,7 @@ impl<'a> Once<'a> {
             window: Stage::Before,
             looks: (job.kind == Kind::Settle).then(settle::looks),
             timeline,
-            parts: Vec::new(),
+            explanation: None,
         })
     }
 
@@ -160,7 +161,11 @@ impl Moments for Once<'_> {
         if let Some(timeline) = &self.timeline {
             timeline.enter("work")?;
         }
-        // An `explain` sample is told here at which call to halt.
+        if self.job.kind == Kind::Explain {
+            let call = self.job.conduct.peak_call;
+            let call = call.context("no heap sample of its cell says where the heap peaks")?;
+            explain::arm(call);
+        }
         self.window = Stage::Open(Window::open(self.job.kind)?);
         Ok(())
     }
@@ -170,7 +175,9 @@ impl Moments for Once<'_> {
             bail!("the window is closed before it was opened");
         };
         let closed = window.close()?;
-        // An `explain` sample fetches its parts here.
+        if self.job.kind == Kind::Explain {
+            self.explanation = Some(explain::take()?);
+        }
         if let Some(timeline) = &self.timeline {
             timeline.enter("dropped")?;
         }
@@ -252,7 +259,7 @@ fn cycles<T: Task>(
         measures,
         flags,
         facts: first,
-        parts: Vec::new(),
+        explanation: None,
         points: looks.points(),
     })
 }

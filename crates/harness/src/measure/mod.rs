@@ -7,9 +7,9 @@
 mod changes;
 mod checksum;
 mod conduct;
+pub(crate) mod explain;
 mod fold;
 mod job;
-mod ledgers;
 mod looks;
 mod outcome;
 mod properties;

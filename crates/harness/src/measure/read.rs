@@ -22,9 +22,9 @@ use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use self::shares::Shares;
 use super::checksum::Checksum;
 use super::conduct::take;
+use super::explain;
 use super::fold::Fold;
 use super::job::Job;
-use super::ledgers;
 use super::outcome::{LedgerFacts, Outcome, PageFacts, Work};
 use super::task::{Facts, Task};
 
@@ -98,7 +98,9 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         memory_size_error: None,
         ledger: ledger_facts(&readers),
         pages: pages.flatten(),
-        parts: taken.parts,
+        parts: taken
+            .explanation
+            .map_or_else(Vec::new, |explanation| explanation.parts),
         points: taken.points,
     };
     Ok(work.into())
@@ -199,7 +201,7 @@ impl ReadTask<'_> {
     fn read(&mut self) -> Result<()> {
         let builder = self.builder.take().context("it was read before")?;
         let reader = self.reader.insert(builder.build()?);
-        ledgers::register(&reader.ledger());
+        explain::register(&reader.ledger());
         for batch in reader {
             let batch = batch?;
             self.fold.add(&batch)?;

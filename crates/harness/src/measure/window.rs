@@ -185,7 +185,7 @@ impl Window {
             allocations: counts.allocations - self.counts_before.allocations,
             reallocations: counts.reallocations - self.counts_before.reallocations,
             heap_after_bytes: 0,
-            heap_peak_call: None,
+            heap_peak_call: Some(counts.peak_ordinal).filter(|&call| call > 0),
         };
         let process_max_rss_bytes = resident.peak_bytes.max(self.resident_before.peak_bytes);
         let measures = match self.kind {

@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::file::properties::WriterProperties;
 
-use super::super::ledgers;
+use super::super::explain;
 use super::copy::copy;
 use super::input::Input;
 use super::memory::MemoryCheck;
@@ -79,7 +79,7 @@ impl Ready for CoreLane<'_> {
                 .with_strategy(self.strategy)?
                 .with_spill_folder(&self.spill_folder);
             let ledger = writer.ledger();
-            ledgers::register(&ledger);
+            explain::register(&ledger);
             self.ledgers.push(ledger);
             self.writers.push(writer);
         }

@@ -98,7 +98,9 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         memory_size_error,
         ledger: ledger_facts(&taken.facts),
         pages: pages.flatten(),
-        parts: taken.parts,
+        parts: taken
+            .explanation
+            .map_or_else(Vec::new, |explanation| explanation.parts),
         points: taken.points,
     }
     .into())
