@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use crate::plan::Bytes;
 
 pub(crate) use self::measuring::MeasuringArgs;
-pub(crate) use self::write::WriteArgs;
+pub(crate) use self::write::{SituationArg, WriteArgs};
 
 /// Measures which allocator, which settings and which buffer strategy should read or write a Parquet file.
 ///
@@ -48,6 +48,9 @@ pub(crate) enum Command {
     Read(ReadArgs),
     /// Measure how to write the contents of a file of your own, or a dataset: every strategy, this binary's allocator.
     Write(WriteArgs),
+    /// Say where resident memory is when the heap is largest: of recorded samples, or of a file of your own; of one cell,
+    /// or of two side by side.
+    Explain(ExplainArgs),
     /// Find out whether a file can be read, or written anew, within so much memory, and which knob gets it there.
     Fit(FitArgs),
     /// Generate the Parquet files of datasets, and report the page sizes they have.
@@ -127,6 +130,67 @@ pub(crate) struct ReadArgs {
     /// What to print.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(crate) format: OutputFormat,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A CSV of samples (which ends in .csv), measured with --explain; or a Parquet file, which is measured first.
+    pub(crate) input: PathBuf,
+    /// A strategy, or two to stand side by side. Of a Parquet file, upstream if not given.
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) strategy: Vec<String>,
+    /// Of a CSV: this run; the last of the file if not given.
+    #[arg(long, value_name = "RUN_ID")]
+    pub(crate) run: Option<String>,
+    /// Of a CSV: this dataset; can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dataset: Vec<String>,
+    /// Of a CSV: this allocator; can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allocator: Vec<String>,
+    /// Of a CSV: these settings, as its column has them, or default; can be repeated.
+    #[arg(long, value_name = "SETTINGS")]
+    pub(crate) settings: Vec<String>,
+    /// Of a CSV: what the writer was told, as its column has it; can be repeated.
+    #[arg(long, value_name = "PROPERTIES")]
+    pub(crate) properties: Vec<String>,
+    /// Of a CSV: every cell, one after the other.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Of a Parquet file: write its contents anew instead of reading it.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// With --write: where the batches come from.
+    #[arg(long, value_enum, default_value_t = SituationArg::Arriving)]
+    pub(crate) situation: SituationArg,
+    /// Of a Parquet file: rows in a batch.
+    #[arg(long, value_name = "N", default_value = "65536")]
+    pub(crate) batch_rows: NonZeroUsize,
+    /// Of a Parquet file: a TOML file with its keys: footer_key, aad_prefix and the table column_keys. The variable
+    /// ALLOQUET_KEYS can hold the same text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Of a Parquet file: append the samples to explain.csv in this folder. They are not kept if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Table)]
+    pub(crate) format: ReportFormat,
+    // Last, for it has many.
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
+}
+
+/// How what was worked out is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For the terminal.
+    Table,
+    /// For a document.
+    Markdown,
+    /// For programs.
+    Json,
 }
 
 /// Arguments of `fit`.

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(&args),
         Command::Read(args) => cmd::read::run(&args),
         Command::Write(args) => cmd::write::run(&args),
+        Command::Explain(args) => cmd::explain::run(&args),
         Command::Fit(args) => cmd::fit::run(&args),
         Command::Generate(args) => cmd::generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::List(args) => cmd::list::run(&args).map(|()| ExitCode::SUCCESS),

@@ -1,6 +1,7 @@
 //! The commands, one file each: parse, load, compute, show.
 
 pub(crate) mod env;
+pub(crate) mod explain;
 pub(crate) mod fit;
 pub(crate) mod generate;
 mod keys;

@@ -24,6 +24,7 @@ pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> 
             let machine = Machine::now().summary();
             let runs = outcome.samples.iter().map(|sample| &sample.run_id);
             let options = Options {
+                companions: outcome.companions.clone(),
                 machines: runs.map(|run| (run.clone(), machine.clone())).collect(),
                 ..options(format)
             };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use alloquet_report::companions::Companions;
 use alloquet_report::format::listed;
 use alloquet_report::sample::{Sample, Workload, read_samples, to_csv};
 use alloquet_report::table::{Format, Options, render};
@@ -33,7 +34,12 @@ pub(crate) fn run(args: &TableArgs) -> Result<()> {
         print(to_csv(&samples)?)?;
         return Ok(());
     };
+    let (companions, warnings) = Companions::beside(&args.csv, &samples)?;
+    for warning in &warnings {
+        remark(format_args!("note: {warning}"));
+    }
     let mut options = Options {
+        companions,
         machines: machine_lines(&args.csv, &samples),
         ..options(format)
     };

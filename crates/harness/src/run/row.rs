@@ -1,7 +1,9 @@
 //! From a worker's reply to the row of the CSV.
 
 use alloquet_report::format::mib;
+use alloquet_report::parts::Part;
 use alloquet_report::sample::{Kind, Sample, Status, Workload};
+use alloquet_report::series::Point;
 use alloquet_report::verify::{DISK_READS, RU_MAXRSS_DIFFERS, peaks_differ};
 
 use super::setup::Setup;
@@ -28,8 +30,34 @@ pub(super) struct Place<'a> {
     pub(super) limited_by: &'static str,
 }
 
-/// The row of one sample, whether it was taken or failed.
-pub(super) fn row(run: &RunFacts, place: &Place<'_>, taken: Taken) -> Sample {
+/// A sample's row, and what goes to the CSV's companions.
+pub(super) struct Recorded {
+    pub(super) sample: Sample,
+    pub(super) parts: Vec<Part>,
+    pub(super) points: Vec<Point>,
+}
+
+/// What is recorded of one sample, whether it was taken or failed.
+pub(super) fn record(run: &RunFacts, place: &Place<'_>, taken: Taken) -> Recorded {
+    let mut taken = taken;
+    let (mut parts, mut points) = (Vec::new(), Vec::new());
+    if let Ok(done) = &mut taken.reply {
+        parts = std::mem::take(&mut done.outcome.parts);
+        points = std::mem::take(&mut done.outcome.points);
+    }
+    let sample = row(run, place, taken);
+    if sample.status != Status::Ok {
+        parts.clear();
+        points.clear();
+    }
+    Recorded {
+        sample,
+        parts,
+        points,
+    }
+}
+
+fn row(run: &RunFacts, place: &Place<'_>, taken: Taken) -> Sample {
     let Place {
         step,
         position,

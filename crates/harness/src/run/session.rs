@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use alloquet_datagen::keys::KeySet;
+use alloquet_report::companions::{CompanionWriter, Companions};
 use alloquet_report::format::plural;
 use alloquet_report::sample::{Kind, Sample, SampleError, SampleWriter, Status};
 use anyhow::{Context, Result, bail};
@@ -14,7 +15,7 @@ use super::binary::Binary;
 use super::environment::RunEnvironment;
 use super::prepare::{Folders, Prepared};
 use super::resume::{Earlier, PeakCalls, plan_hash};
-use super::row::{LIMITED_BY_RSS, Place, RunFacts, row};
+use super::row::{LIMITED_BY_RSS, Place, Recorded, RunFacts, record};
 use super::setup::Setup;
 use super::worker::{Limits, take};
 use crate::interruption::Interruption;
@@ -60,6 +61,8 @@ pub(crate) struct Budget {
 pub(crate) struct Outcome {
     /// All samples that were taken, failed ones and those of a run that was gone on with too.
     pub(crate) samples: Vec<Sample>,
+    /// What they have besides their rows.
+    pub(crate) companions: Companions,
     /// The CSV they were appended to.
     pub(crate) csv: Option<PathBuf>,
     /// Whether it was interrupted before its end.
@@ -84,13 +87,20 @@ struct Run {
     setups: Vec<Setup>,
     facts: RunFacts,
     files: Vec<Prepared>,
-    writer: Option<SampleWriter>,
+    writer: Option<Writers>,
     samples: Vec<Sample>,
+    companions: Companions,
     /// Positions that an interrupted run took.
     taken: BTreeSet<usize>,
     peaks: PeakCalls,
     /// The work that the last sample was of.
     warm: Option<usize>,
+}
+
+/// The CSV and what stands beside it.
+struct Writers {
+    samples: SampleWriter,
+    companions: CompanionWriter,
 }
 
 /// Why a run ended before its last sample.
@@ -119,11 +129,15 @@ impl Session {
         let files = self.files(&interrupted)?;
         let mut run = Run {
             taken: earlier.iter().map(|s| s.position as usize).collect(),
-            samples: earlier,
             setups,
             facts,
             files,
+            companions: match &writer {
+                Some(writer) => Companions::beside(writer.samples.path(), &earlier)?.0,
+                None => Companions::default(),
+            },
             writer,
+            samples: earlier,
             peaks: PeakCalls::default(),
             warm: None,
             session: self,
@@ -133,7 +147,8 @@ impl Session {
             interrupted: matches!(stop, Some(Stop::Interrupted)),
             planned: run.session.plan.samples(run.setups.len()),
             samples: run.samples,
-            csv: run.writer.map(|writer| writer.path().to_owned()),
+            companions: run.companions,
+            csv: run.writer.map(|writer| writer.samples.path().to_owned()),
             not_written: match stop {
                 Some(Stop::NotWritten(error)) => Some(error),
                 _ => None,
@@ -177,15 +192,18 @@ impl Session {
         facts: &RunFacts,
         setups: &[Setup],
         is_new: bool,
-    ) -> Result<SampleWriter> {
+    ) -> Result<Writers> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the results folder {}", folder.display()))?;
         let csv = folder.join(format!("{}.csv", facts.matrix));
-        let writer = SampleWriter::append(&csv)?;
-        if let Some(torn) = writer.torn() {
+        let writer = Writers {
+            samples: SampleWriter::append(&csv)?,
+            companions: CompanionWriter::beside(&csv)?,
+        };
+        let torn = writer.companions.torn().into_iter();
+        for torn in torn.chain(writer.samples.torn()) {
             remark(format_args!(
-                "note: the last row of {} was cut short by an earlier run; it is kept in {}",
-                csv.display(),
+                "note: what an earlier run wrote was cut short in its last row; it is kept in {}",
                 torn.display()
             ));
         }
@@ -348,14 +366,33 @@ impl Run {
             conduct: &job.conduct,
             limited_by: limited_by(work, step.kind, &limits),
         };
-        let sample = row(&self.facts, &place, taken);
-        self.peaks.note(step, &sample);
+        let recorded = record(&self.facts, &place, taken);
+        self.peaks.note(step, &recorded.sample);
         let written = self
             .writer
             .as_mut()
-            .map_or(Ok(()), |writer| writer.write(&sample));
+            .map_or(Ok(()), |writer| writer.write(&recorded));
+        let Recorded {
+            sample,
+            parts,
+            points,
+        } = recorded;
+        self.companions.insert(&sample, parts, points);
         self.samples.push(sample);
         written.map_err(Stop::NotWritten)
+    }
+}
+
+impl Writers {
+    /// Writes what is recorded of a sample: its row last, which says that the rest is whole.
+    fn write(&mut self, recorded: &Recorded) -> Result<(), SampleError> {
+        let Recorded {
+            sample,
+            parts,
+            points,
+        } = recorded;
+        self.companions.write(sample, parts, points)?;
+        self.samples.write(sample)
     }
 }
 

@@ -1,0 +1,245 @@
+//! The command `explain`: where resident memory is when the heap is largest, of recorded samples or of a user's file.
+
+use std::process::ExitCode;
+
+use alloquet_report::cell::Cell;
+use alloquet_report::companions::Companions;
+use alloquet_report::explain::{Explained, render, render_pair};
+use alloquet_report::sample::{Kind, Sample, Status, Workload, read_samples};
+use alloquet_report::table::Format;
+use anyhow::{Result, bail, ensure};
+
+use super::keys::keys;
+use super::show::options;
+use crate::cli::{ExplainArgs, ReportFormat};
+use crate::interruption::INTERRUPTED;
+use crate::measure::Writing;
+use crate::output::{print, remark};
+use crate::plan::{Input, Plan, Repetitions, Settings, Watch, Work, check_strategies};
+use crate::run::{Binary, Folders, Session, note_unused_variables};
+
+/// As many cells as stand beside one another.
+const MOST: usize = 2;
+
+/// Timed samples of a user's file: what an explained sample is held against.
+const REPETITIONS: usize = 3;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// The input is neither samples with explanations nor a file that can be measured, or more cells are left than stand
+/// beside one another.
+pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
+    let is_csv = args.input.extension().is_some_and(|ending| ending == "csv");
+    if is_csv {
+        let read = read_samples(&args.input)?;
+        for warning in &read.warnings {
+            remark(format_args!("note: {warning}"));
+        }
+        let (companions, warnings) = Companions::beside(&args.input, &read.rows)?;
+        for warning in &warnings {
+            remark(format_args!("note: {warning}"));
+        }
+        let run = args
+            .run
+            .clone()
+            .or_else(|| read.rows.last().map(|sample| sample.run_id.clone()));
+        let samples: Vec<Sample> = read
+            .rows
+            .into_iter()
+            .filter(|sample| Some(&sample.run_id) == run.as_ref())
+            .collect();
+        ensure!(
+            !samples.is_empty(),
+            "{} has no run {}",
+            args.input.display(),
+            run.unwrap_or_default()
+        );
+        show(
+            args,
+            &samples,
+            &companions,
+            &args.input.display().to_string(),
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    measure(args)
+}
+
+/// Measures a user's file and explains what was measured.
+fn measure(args: &ExplainArgs) -> Result<ExitCode> {
+    let workload = if args.write {
+        Workload::Write
+    } else {
+        Workload::Read
+    };
+    let strategies = if args.strategy.is_empty() {
+        vec!["upstream".to_owned()]
+    } else {
+        args.strategy.clone()
+    };
+    check_strategies(workload, &strategies)?;
+    let mut plan = Plan {
+        matrix: "explain".to_owned(),
+        repetitions: Repetitions {
+            rss: REPETITIONS,
+            heap: 1,
+        },
+        settings: Settings::Defaults,
+        works: vec![Work {
+            workload,
+            input: Input::File(args.input.clone()),
+            batch_rows: args.batch_rows.get(),
+            writing: Writing {
+                situation: args.situation.into(),
+                ..Writing::default()
+            },
+            strategies,
+            threads: 1,
+            concurrent: 1,
+            watch: Watch::default(),
+            memory_limit: None,
+            timeout_s: None,
+        }],
+    };
+    args.measuring.apply(&mut plan)?;
+    for work in &mut plan.works {
+        work.watch.explain = true;
+    }
+    plan.check_build()?;
+    note_unused_variables();
+    let outcome = Session {
+        plan,
+        binaries: Binary::all(&args.measuring.with)?,
+        seed: args.measuring.seed,
+        folders: Folders {
+            root: Default::default(),
+        },
+        results: args.results.clone(),
+        resume: false,
+        keys: keys(args.key_file.as_deref())?,
+        limit: args.measuring.limit(),
+        budget: args.measuring.budget(),
+        cpus: args.measuring.pin.clone(),
+    }
+    .run()?;
+    if outcome.interrupted {
+        remark("interrupted");
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    if let Some(error) = outcome.not_written {
+        bail!(error);
+    }
+    show(
+        args,
+        &outcome.samples,
+        &outcome.companions,
+        &args.input.display().to_string(),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the explanations of the cells that the arguments choose.
+fn show(
+    args: &ExplainArgs,
+    samples: &[Sample],
+    companions: &Companions,
+    place: &str,
+) -> Result<()> {
+    let explained: Vec<&Sample> = samples
+        .iter()
+        .filter(|sample| sample.kind == Kind::Explain)
+        .collect();
+    ensure!(
+        !explained.is_empty(),
+        "{place} has no explained samples: measure with --explain, or with explain = true in the matrix"
+    );
+    let chosen: Vec<&Sample> = explained
+        .iter()
+        .filter(|sample| is_chosen(args, sample))
+        .copied()
+        .collect();
+    if let Some(failed) = chosen.iter().find(|sample| sample.status != Status::Ok) {
+        bail!("{}: {}", name(failed), failed.error);
+    }
+    ensure!(
+        !chosen.is_empty(),
+        "{place} explains no such cell: it has {}",
+        names(&explained)
+    );
+    let options = options(Format::Terminal);
+    let format = match args.format {
+        ReportFormat::Table => Format::Terminal,
+        ReportFormat::Markdown => Format::Markdown,
+        ReportFormat::Json => Format::Json,
+    };
+    let told = |sample| Explained {
+        sample,
+        parts: companions.parts(sample),
+        samples,
+    };
+    for sample in &chosen {
+        ensure!(
+            !companions.parts(sample).is_empty(),
+            "the parts of {} are not beside {place}: keep the .parts.csv with the CSV",
+            name(sample)
+        );
+    }
+    let text = match chosen[..] {
+        [one] => render(&told(one), format, options.width),
+        [one, two] => render_pair(&told(one), &told(two), format, options.width),
+        _ if args.all => {
+            let texts: Vec<String> = chosen
+                .iter()
+                .map(|sample| render(&told(sample), format, options.width))
+                .collect();
+            texts.join("\n")
+        }
+        _ => bail!(
+            "{place} explains {} cells: choose one, or {MOST} to stand side by side, with --dataset, --strategy, \
+             --allocator, --settings or --properties, or take --all; there are {}",
+            chosen.len(),
+            names(&chosen)
+        ),
+    };
+    print(text)
+}
+
+fn is_chosen(args: &ExplainArgs, sample: &Sample) -> bool {
+    let among =
+        |asked: &[String], found: &str| asked.is_empty() || asked.iter().any(|a| a == found);
+    let settings: Vec<String> = args
+        .settings
+        .iter()
+        .map(|text| if text == "default" { "" } else { text }.to_owned())
+        .collect();
+    let allocator = args.allocator.is_empty()
+        || args
+            .allocator
+            .iter()
+            .any(|asked| *asked == sample.allocator || *asked == sample.label);
+    allocator
+        && among(&args.dataset, &sample.dataset)
+        && among(&args.strategy, &sample.strategy)
+        && among(&settings, &sample.settings)
+        && among(&args.properties, &sample.properties)
+}
+
+fn name(sample: &Sample) -> String {
+    let cell = Cell::of(sample);
+    let properties = if sample.properties.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", sample.properties)
+    };
+    format!(
+        "{} {}{properties} by {}",
+        sample.workload, sample.dataset, cell.lane
+    )
+}
+
+fn names(samples: &[&Sample]) -> String {
+    let names: Vec<String> = samples.iter().map(|sample| name(sample)).collect();
+    names.join("; ")
+}
