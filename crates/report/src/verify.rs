@@ -257,7 +257,7 @@ fn some_of(samples: &[&Sample], is_one: impl Fn(&Sample) -> bool) -> Option<Stri
 type FigureOf = fn(&Sample) -> Option<u64>;
 
 fn heap_repeat(cell: &Cell, samples: &[&Sample]) -> Option<String> {
-    if cell.block.threads > 1 {
+    if cell.block.threads > 1 || cell.block.concurrent > 1 {
         return None;
     }
     let figures: [(&str, FigureOf); 4] = [
