@@ -39,7 +39,7 @@ pub struct Against {
 pub(crate) fn answer(cells: &[CellSummary], lanes: &Lanes<'_>) -> Option<Answer> {
     let sound: Vec<(&Lane, Summary)> = cells
         .iter()
-        .filter(|cell| cell.is_sound())
+        .filter(|cell| cell.can_win())
         .filter_map(|cell| Some((&cell.lane, cell.max_rss_bytes?)))
         .collect();
     if sound.len() < 2 {

@@ -24,7 +24,19 @@ const STRATEGIES: [&str; 8] = [
     "bounded",
     "pooled",
 ];
-const ALLOCATORS: [&str; 4] = [PLAIN_ALLOCATOR, "mimalloc", "jemalloc", "snmalloc"];
+const ALLOCATORS: [&str; 8] = [
+    PLAIN_ALLOCATOR,
+    "mimalloc",
+    "mimalloc-override",
+    "mimalloc-v2",
+    "jemalloc",
+    "jemalloc-override",
+    "snmalloc",
+    "dhat",
+];
+
+/// Variables that hold all settings of an allocator, each with a name of its own: the variable's says nothing more.
+const WRAPPERS: [&str; 3] = ["_RJEM_MALLOC_CONF=", "MALLOC_CONF=", "GLIBC_TUNABLES="];
 
 /// A factor by which a dataset was scaled.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -185,6 +197,16 @@ impl Setup {
         }
     }
 
+    /// Its settings one by one, as tables show them: `dirty_decay_ms:0` rather than the variable that it came in.
+    pub(crate) fn short_settings(&self) -> impl Iterator<Item = &str> {
+        let settings = self.settings.split(';').filter(|one| !one.is_empty());
+        settings.map(|setting| {
+            let mut wrappers = WRAPPERS.iter();
+            let inner = wrappers.find_map(|wrapper| setting.strip_prefix(wrapper));
+            inner.unwrap_or(setting)
+        })
+    }
+
     /// Whether it is the platform's allocator with its defaults, which others are compared with.
     #[must_use]
     pub fn is_plain(&self) -> bool {
@@ -203,7 +225,8 @@ impl fmt::Display for Setup {
         if self.settings.is_empty() {
             return Ok(());
         }
-        write!(f, " ({})", self.settings)
+        let settings: Vec<&str> = self.short_settings().collect();
+        write!(f, " ({})", settings.join(";"))
     }
 }
 
@@ -375,16 +398,30 @@ mod tests {
             setup("mimalloc", "mimalloc", "MIMALLOC_ALLOW_THP=0"),
             setup("system", "old", ""),
             setup("mimalloc", "mimalloc", ""),
+            setup("dhat", "dhat", ""),
+            setup(
+                "jemalloc-override",
+                "",
+                "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0;thp=off",
+            ),
+            setup(
+                "system",
+                "system",
+                "GLIBC_TUNABLES=glibc.malloc.hugetlb=1;MALLOC_ARENA_MAX=2",
+            ),
         ]);
         let shown: Vec<String> = setups.iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
             [
                 "old (system)",
+                "system (glibc.malloc.hugetlb=1;MALLOC_ARENA_MAX=2)",
                 "mimalloc",
                 "mimalloc (MIMALLOC_ALLOW_THP=0)",
                 "mimalloc-v2",
                 "jemalloc",
+                "jemalloc-override (dirty_decay_ms:0,muzzy_decay_ms:0;thp=off)",
+                "dhat",
                 "other",
             ]
         );

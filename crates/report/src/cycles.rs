@@ -191,9 +191,9 @@ impl Trend {
     fn in_words(&self) -> String {
         format!(
             "{} KiB a cycle [{}, {}]",
-            kib(self.slope),
-            kib(self.interval.low),
-            kib(self.interval.high)
+            format::kib_number(self.slope),
+            format::kib_number(self.interval.low),
+            format::kib_number(self.interval.high)
         )
     }
 }
@@ -265,15 +265,6 @@ fn median(figures: &[f64]) -> f64 {
 pub(crate) fn above(bytes: f64) -> String {
     let side = if bytes < 0.0 { "below" } else { "above" };
     format!("{} MiB {side}", format::mib_number(bytes.abs()))
-}
-
-fn kib(bytes: f64) -> String {
-    let number = format::kib_number(bytes);
-    if number == "-0.0" {
-        "0.0".to_owned()
-    } else {
-        number
-    }
 }
 
 #[cfg(test)]

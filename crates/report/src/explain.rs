@@ -3,7 +3,7 @@
 mod names;
 mod text;
 
-use crate::cell::{Block, Cell, Lane};
+use crate::cell::Cell;
 use crate::metric::Metric;
 use crate::parts::{Part, Source};
 use crate::sample::Sample;
@@ -26,12 +26,6 @@ pub struct Explained<'a> {
 /// From live heap to RSS, step by step.
 #[derive(Debug, Clone, Serialize)]
 pub struct Waterfall {
-    /// What was done, and how.
-    #[serde(flatten)]
-    pub block: Block,
-    /// By which strategy on which setup.
-    #[serde(flatten)]
-    pub lane: Lane,
     /// The sample's RSS, in bytes: the sum of the parts.
     pub rss_bytes: i64,
     /// The live heap in it, in bytes.
@@ -65,15 +59,21 @@ pub struct Step {
     pub how: String,
 }
 
+impl Explained<'_> {
+    fn waterfall(&self) -> (Cell, Waterfall) {
+        let cell = Cell::of(self.sample);
+        let all = self.samples.iter();
+        let waterfall = Waterfall::of(self.parts, all.filter(|other| Cell::of(other) == cell));
+        (cell, waterfall)
+    }
+}
+
 impl Waterfall {
-    /// Of one sample.
+    /// Of the parts of one sample, and the bare samples of its cell.
     #[must_use]
-    pub fn of(explained: &Explained<'_>) -> Self {
-        let cell = Cell::of(explained.sample);
-        let (live, others): (Vec<&Part>, Vec<&Part>) = explained
-            .parts
-            .iter()
-            .partition(|part| names::is_live(&part.part));
+    pub fn of<'a>(parts: &[Part], bare: impl IntoIterator<Item = &'a Sample>) -> Self {
+        let (live, others): (Vec<&Part>, Vec<&Part>) =
+            parts.iter().partition(|part| names::is_live(&part.part));
         let live_bytes = live.iter().map(|part| part.bytes).sum();
         let mut sum_bytes = 0;
         let steps: Vec<Step> = live
@@ -92,15 +92,12 @@ impl Waterfall {
                 }
             })
             .collect();
-        let bare = explained.samples.iter();
         let bare = bare
-            .filter(|sample| Cell::of(sample) == cell)
+            .into_iter()
             .filter_map(|sample| Metric::MaxRss.of(sample));
         let bare = Summary::of(&bare.collect::<Vec<_>>());
         Self {
             text: text::largest(sum_bytes, live_bytes, &steps),
-            block: cell.block,
-            lane: cell.lane,
             rss_bytes: sum_bytes,
             live_bytes,
             steps,

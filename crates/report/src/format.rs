@@ -20,14 +20,23 @@ pub fn mib(bytes: u64) -> String {
 /// Bytes as a bare number of MiB with one decimal, for a column that is headed `MiB`.
 #[must_use]
 pub fn mib_number(bytes: f64) -> String {
-    format!("{:.1}", bytes / MIB)
+    one_decimal(bytes / MIB)
 }
 
 /// Bytes as a bare number of KiB with one decimal, for a column that is headed `KiB`: of shares that are too small for
 /// MiB.
 #[must_use]
 pub fn kib_number(bytes: f64) -> String {
-    format!("{:.1}", bytes / KIB)
+    one_decimal(bytes / KIB)
+}
+
+/// Nothing has no sign.
+fn one_decimal(number: f64) -> String {
+    let text = format!("{number:.1}");
+    if text == "-0.0" {
+        return "0.0".to_owned();
+    }
+    text
 }
 
 /// Seconds with three decimals and no unit, for a column that is headed `s`.
@@ -87,6 +96,8 @@ mod tests {
         assert_eq!(mib_number(52_428.0), "0.0");
         assert_eq!(mib_number(52_429.0), "0.1");
         assert_eq!(kib_number(5_632.0), "5.5");
+        assert_eq!(mib_number(-52_428.0), "0.0");
+        assert_eq!(mib_number(-52_429.0), "-0.1");
     }
 
     #[test]

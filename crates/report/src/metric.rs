@@ -21,11 +21,28 @@ pub enum Metric {
     Cpu,
     /// Wall clock time, in seconds.
     Wall,
+    /// RSS that is left of the work after everything was dropped, in bytes.
+    RssAfter,
+    /// Bytes free in libc's own heap after everything was dropped: free but stuck.
+    LibcFree,
 }
 
 impl Metric {
     /// Every metric, in the order of the tables.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
+        Self::PeakHeap,
+        Self::HeapPerColumn,
+        Self::HeapPerWriter,
+        Self::MaxRss,
+        Self::MinorFaults,
+        Self::Cpu,
+        Self::Wall,
+        Self::RssAfter,
+        Self::LibcFree,
+    ];
+
+    /// Those that tables show where nothing else is asked for.
+    pub const USUAL: [Self; 7] = [
         Self::PeakHeap,
         Self::HeapPerColumn,
         Self::HeapPerWriter,
@@ -46,6 +63,8 @@ impl Metric {
             Self::MinorFaults => "minor-faults",
             Self::Cpu => "cpu",
             Self::Wall => "wall",
+            Self::RssAfter => "rss-after",
+            Self::LibcFree => "libc-free",
         }
     }
 
@@ -54,13 +73,23 @@ impl Metric {
     pub fn kind(self) -> Kind {
         match self {
             Self::PeakHeap | Self::HeapPerColumn | Self::HeapPerWriter => Kind::Heap,
-            Self::MaxRss | Self::MinorFaults | Self::Cpu | Self::Wall => Kind::Rss,
+            Self::MaxRss
+            | Self::MinorFaults
+            | Self::Cpu
+            | Self::Wall
+            | Self::RssAfter
+            | Self::LibcFree => Kind::Rss,
         }
     }
 
     /// Whether it divides another figure by something that not every sample tells.
     pub(crate) fn is_share(self) -> bool {
         matches!(self, Self::HeapPerColumn | Self::HeapPerWriter)
+    }
+
+    /// Whether a table is without its columns where no sample has it.
+    pub(crate) fn may_be_missing(self) -> bool {
+        self.is_share() || matches!(self, Self::RssAfter | Self::LibcFree)
     }
 
     /// The figure of one sample; `None` where it failed, is of another kind or has no such figure.
@@ -70,17 +99,22 @@ impl Metric {
             return None;
         }
         let count = |count: Option<u64>| count.map(|count| count as f64);
+        let at_once = u64::from(sample.concurrent);
         match self {
             Self::PeakHeap => count(sample.heap_peak_bytes),
             Self::HeapPerColumn => over(
                 added(sample)?,
-                sample.writers.unwrap_or(1) * sample.leaf_columns?,
+                sample.writers.unwrap_or(1) * at_once * sample.leaf_columns?,
             ),
-            Self::HeapPerWriter => over(added(sample)?, sample.writers?),
+            Self::HeapPerWriter => over(added(sample)?, sample.writers? * at_once),
             Self::MaxRss => count(sample.max_rss_bytes),
             Self::MinorFaults => count(sample.minor_faults),
             Self::Cpu => Some(sample.user_s? + sample.sys_s?),
             Self::Wall => sample.wall_s,
+            Self::RssAfter => {
+                Some(sample.rss_after_bytes? as f64 - sample.rss_before_bytes? as f64)
+            }
+            Self::LibcFree => count(sample.libc_free_after_bytes),
         }
     }
 
@@ -95,6 +129,8 @@ impl Metric {
             Self::MinorFaults => "minor faults",
             Self::Cpu => "CPU s",
             Self::Wall => "wall s",
+            Self::RssAfter => "RSS left MiB",
+            Self::LibcFree => "libc free MiB",
         }
     }
 
@@ -102,7 +138,9 @@ impl Metric {
     #[must_use]
     pub fn show(self, figure: f64) -> String {
         match self {
-            Self::PeakHeap | Self::MaxRss => format::mib_number(figure),
+            Self::PeakHeap | Self::MaxRss | Self::RssAfter | Self::LibcFree => {
+                format::mib_number(figure)
+            }
             Self::HeapPerColumn | Self::HeapPerWriter => format::kib_number(figure),
             Self::MinorFaults => format::count(figure.round() as u64),
             Self::Cpu | Self::Wall => format::seconds(figure),
@@ -151,7 +189,7 @@ mod tests {
         let error = "rss".parse::<Metric>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no metric 'rss', only peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu, wall"
+            "there is no metric 'rss', only peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu, wall, rss-after, libc-free"
         );
     }
 
@@ -172,11 +210,29 @@ mod tests {
         };
         assert_eq!(Metric::HeapPerColumn.of(&read), Some(2_000.0));
         assert_eq!(Metric::HeapPerWriter.of(&read), None);
+        let at_once = Sample {
+            concurrent: 3,
+            ..written.clone()
+        };
+        assert_eq!(Metric::HeapPerWriter.of(&at_once), Some(1_000.0));
         let without_columns = Sample {
             leaf_columns: Some(0),
             ..written
         };
         assert_eq!(Metric::HeapPerColumn.of(&without_columns), None);
+    }
+
+    #[test]
+    fn what_is_left_may_be_less_than_before() {
+        let sample = Sample {
+            rss_before_bytes: Some(9 << 20),
+            rss_after_bytes: Some(7 << 20),
+            libc_free_after_bytes: Some(3 << 20),
+            ..Sample::new(Kind::Rss, Workload::Read)
+        };
+        let shown = |metric: Metric| metric.of(&sample).map(|figure| metric.show(figure));
+        assert_eq!(shown(Metric::RssAfter).as_deref(), Some("-2.0"));
+        assert_eq!(shown(Metric::LibcFree).as_deref(), Some("3.0"));
     }
 
     #[test]

@@ -5,8 +5,13 @@
 
 use crate::answer::{Answer, answer};
 use crate::cell::{Block, CONTROL, Cell, Lane, Setup, Strategy, allocator_rank};
+use crate::companions::Companions;
+use crate::cycles::Cycles;
+use crate::explain::Waterfall;
 use crate::metric::Metric;
 use crate::sample::{Kind, SCHEMA_VERSION, Sample, Status};
+use crate::series::Point;
+use crate::settle::Settling;
 use crate::stats::{Ratio, Summary};
 use crate::verify::{Finding, verify};
 use serde::Serialize;
@@ -40,6 +45,8 @@ pub struct Run {
     pub profiles: BTreeSet<String>,
     /// Transparent huge page modes during the run.
     pub thp: BTreeSet<String>,
+    /// The CPUs that its samples were pinned to; empty where they were not.
+    pub cpus: BTreeSet<String>,
     /// The allocators, in the order of tables.
     pub allocators: Vec<Allocator>,
     /// What was measured, reads before writes.
@@ -69,6 +76,8 @@ pub struct BlockSummary {
     pub file_bytes: Option<u64>,
     /// Bytes of its batches.
     pub decoded_bytes: Option<u64>,
+    /// What held samples to the memory limit; empty where there is none.
+    pub limited_by: BTreeSet<String>,
     /// The rows of its table.
     pub strategies: BTreeSet<Strategy>,
     /// The columns of its table.
@@ -101,12 +110,24 @@ pub struct CellSummary {
     pub cpu_s: Option<Summary>,
     /// Wall clock time, in seconds.
     pub wall_s: Option<Summary>,
+    /// RSS that was left of the work after everything was dropped, in bytes.
+    pub rss_after_bytes: Option<Summary>,
+    /// Bytes free in libc's own heap after everything was dropped.
+    pub libc_free_bytes: Option<Summary>,
     /// CPU time over that of `upstream` on the same setup.
     pub cpu_to_upstream: Option<Ratio>,
     /// CPU time over that of the same strategy on the system allocator with its defaults.
     pub cpu_to_system: Option<Ratio>,
     /// Its failed samples.
     pub failures: Vec<Failure>,
+    /// Its samples that did not fit in their memory, or did not finish in their time.
+    pub limits: Vec<Limited>,
+    /// Where the RSS of its `explain` samples is.
+    pub explained: Vec<Waterfall>,
+    /// When its `settle` samples gave memory back.
+    pub settling: Vec<Settling>,
+    /// How memory went on in its `cycles` samples.
+    pub cycles: Vec<Cycles>,
     /// Why its result cannot be believed: what other lanes got otherwise.
     pub disagreements: Vec<String>,
 }
@@ -122,6 +143,25 @@ pub struct Failure {
     pub samples: usize,
     /// Why.
     pub error: String,
+}
+
+/// Samples of one cell that met a limit: a result, and no failure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limited {
+    /// What they would have measured.
+    pub kind: Kind,
+    /// Which limit: that of memory, or that of time.
+    pub status: Status,
+    /// How many there are.
+    pub limited: usize,
+    /// Of how many samples of that kind.
+    pub samples: usize,
+    /// The memory that they were to fit in, in bytes.
+    pub memory_limit_bytes: Option<u64>,
+    /// For how long the shortest was let run, in whole seconds.
+    pub waited_s: Option<u64>,
+    /// What is said of the first of them.
+    pub text: String,
 }
 
 /// A finding, without the cells.
@@ -145,23 +185,33 @@ impl CellSummary {
             Metric::MinorFaults => self.minor_faults.as_ref(),
             Metric::Cpu => self.cpu_s.as_ref(),
             Metric::Wall => self.wall_s.as_ref(),
+            Metric::RssAfter => self.rss_after_bytes.as_ref(),
+            Metric::LibcFree => self.libc_free_bytes.as_ref(),
         }
     }
 
-    /// Whether no sample failed and the result is what other lanes got: only such a cell can win.
+    /// Whether no sample with figures failed and the result is what other lanes got.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        self.failures.is_empty() && self.disagreements.is_empty()
+        let of_figures = |failure: &Failure| matches!(failure.kind, Kind::Heap | Kind::Rss);
+        !self.failures.iter().any(of_figures) && self.disagreements.is_empty()
+    }
+
+    /// Whether it can be the lowest: it is sound, and every sample with figures kept within its limits.
+    #[must_use]
+    pub fn can_win(&self) -> bool {
+        let of_figures = |limited: &Limited| matches!(limited.kind, Kind::Heap | Kind::Rss);
+        self.is_sound() && !self.limits.iter().any(of_figures)
     }
 }
 
 impl BlockSummary {
-    /// Those of `metrics` that its table shows: shares of the heap only where its samples say of how many.
+    /// Those of `metrics` that its table shows: some only where its samples have them.
     pub(crate) fn shown(&self, metrics: &BTreeSet<Metric>) -> BTreeSet<Metric> {
         let has = |metric: &Metric| self.cells.iter().any(|cell| cell.of(*metric).is_some());
         metrics
             .iter()
-            .filter(|metric| !metric.is_share() || has(metric))
+            .filter(|metric| !metric.may_be_missing() || has(metric))
             .copied()
             .collect()
     }
@@ -180,9 +230,13 @@ pub(crate) type Lanes<'a> = BTreeMap<Lane, Vec<&'a Sample>>;
 
 impl Report {
     /// Computes the report of `samples`, in whatever order they are; `machines` says by a run's name
-    /// where it was measured.
+    /// where it was measured, and `companions` have what stands beside their rows.
     #[must_use]
-    pub fn of(samples: &[Sample], machines: &BTreeMap<String, String>) -> Self {
+    pub fn of(
+        samples: &[Sample],
+        machines: &BTreeMap<String, String>,
+        companions: &Companions,
+    ) -> Self {
         let findings = verify(samples);
         let mut runs: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
         for sample in samples {
@@ -192,13 +246,16 @@ impl Report {
             schema_version: SCHEMA_VERSION,
             runs: runs
                 .into_iter()
-                .map(|(run_id, samples)| run(run_id, machines.get(run_id), &samples, &findings))
+                .map(|(run_id, samples)| Run {
+                    machine: machines.get(run_id).cloned(),
+                    ..run(run_id, &samples, &findings, companions)
+                })
                 .collect(),
         }
     }
 }
 
-fn run(run_id: &str, machine: Option<&String>, samples: &[&Sample], findings: &[Finding]) -> Run {
+fn run(run_id: &str, samples: &[&Sample], findings: &[Finding], companions: &Companions) -> Run {
     let texts = |text: fn(&Sample) -> &String| -> BTreeSet<String> {
         let texts = samples.iter().map(|sample| text(sample).clone());
         texts.filter(|text| !text.is_empty()).collect()
@@ -221,13 +278,14 @@ fn run(run_id: &str, machine: Option<&String>, samples: &[&Sample], findings: &[
     };
     Run {
         run_id: run_id.to_owned(),
-        machine: machine.cloned(),
+        machine: None,
         matrices: texts(|sample| &sample.matrix),
         rss_repetitions: repetitions(Kind::Rss).unwrap_or(0),
         heap_repetitions: repetitions(Kind::Heap).unwrap_or(0),
         seeds: samples.iter().map(|sample| sample.seed).collect(),
         profiles: texts(|sample| &sample.profile),
         thp: texts(|sample| &sample.thp),
+        cpus: texts(|sample| &sample.cpus),
         allocators: allocators
             .into_iter()
             .map(|((_, name), versions)| Allocator {
@@ -237,12 +295,17 @@ fn run(run_id: &str, machine: Option<&String>, samples: &[&Sample], findings: &[
             .collect(),
         blocks: blocks
             .into_iter()
-            .map(|(block, lanes)| block_summary(block, &lanes, findings))
+            .map(|(block, lanes)| block_summary(block, &lanes, findings, companions))
             .collect(),
     }
 }
 
-fn block_summary(block: Block, lanes: &Lanes<'_>, findings: &[Finding]) -> BlockSummary {
+fn block_summary(
+    block: Block,
+    lanes: &Lanes<'_>,
+    findings: &[Finding],
+    companions: &Companions,
+) -> BlockSummary {
     let fact =
         |fact: fn(&Sample) -> Option<u64>| lanes.values().flatten().find_map(|sample| fact(sample));
     let findings: Vec<&Finding> = findings
@@ -256,7 +319,7 @@ fn block_summary(block: Block, lanes: &Lanes<'_>, findings: &[Finding]) -> Block
                 block: block.clone(),
                 lane: lane.clone(),
             };
-            cell_summary(cell, lanes, &findings)
+            cell_summary(cell, lanes, &findings, companions)
         })
         .collect();
     BlockSummary {
@@ -264,6 +327,12 @@ fn block_summary(block: Block, lanes: &Lanes<'_>, findings: &[Finding]) -> Block
         values: fact(|sample| sample.values),
         file_bytes: fact(|sample| sample.file_bytes),
         decoded_bytes: fact(|sample| sample.decoded_bytes),
+        limited_by: lanes
+            .values()
+            .flatten()
+            .map(|sample| sample.limited_by.clone())
+            .filter(|by| !by.is_empty())
+            .collect(),
         strategies: lanes.keys().map(|lane| lane.strategy.clone()).collect(),
         setups: lanes.keys().map(|lane| lane.setup.clone()).collect(),
         answer: answer(&cells, lanes),
@@ -279,7 +348,12 @@ fn block_summary(block: Block, lanes: &Lanes<'_>, findings: &[Finding]) -> Block
     }
 }
 
-fn cell_summary(cell: Cell, lanes: &Lanes<'_>, findings: &[&Finding]) -> CellSummary {
+fn cell_summary(
+    cell: Cell,
+    lanes: &Lanes<'_>,
+    findings: &[&Finding],
+    companions: &Companions,
+) -> CellSummary {
     let disagreements = findings
         .iter()
         .filter(|finding| finding.subject.fails() && finding.cells.contains(&cell))
@@ -310,9 +384,19 @@ fn cell_summary(cell: Cell, lanes: &Lanes<'_>, findings: &[&Finding]) -> CellSum
         minor_faults: summary(Metric::MinorFaults),
         cpu_s: summary(Metric::Cpu),
         wall_s: summary(Metric::Wall),
+        rss_after_bytes: summary(Metric::RssAfter),
+        libc_free_bytes: summary(Metric::LibcFree),
         cpu_to_upstream: cpu_over(Some(&upstream)),
         cpu_to_system: cpu_over(plain),
         failures: failures(samples),
+        limits: limits(samples),
+        explained: explained(samples, companions),
+        settling: over_time(samples, Kind::Settle, companions, |sample, points| {
+            Settling::of(points, sample.rss_before_bytes)
+        }),
+        cycles: over_time(samples, Kind::Cycles, companions, |_, points| {
+            Cycles::of(points)
+        }),
         disagreements,
         lane,
     }
@@ -349,4 +433,53 @@ fn failures(samples: &[&Sample]) -> Vec<Failure> {
         error: error.to_owned(),
     };
     counts.into_iter().map(failure).collect()
+}
+
+/// The samples that met a limit, by kind and limit.
+fn limits(samples: &[&Sample]) -> Vec<Limited> {
+    let mut found: BTreeMap<(Kind, Status), Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        if matches!(sample.status, Status::DidNotFit | Status::DidNotFinish) {
+            let alike = found.entry((sample.kind, sample.status)).or_default();
+            alike.push(sample);
+        }
+    }
+    let limited = |((kind, status), limited): ((Kind, Status), Vec<&Sample>)| {
+        let waited = limited
+            .iter()
+            .filter_map(|sample| Some(sample.ended_s? - sample.started_s?));
+        let shortest = waited.min_by(f64::total_cmp);
+        Limited {
+            kind,
+            status,
+            limited: limited.len(),
+            samples: of_kind(samples, kind).count(),
+            memory_limit_bytes: limited.iter().find_map(|sample| sample.memory_limit_bytes),
+            waited_s: shortest.map(|seconds| seconds.max(0.0) as u64),
+            text: limited
+                .first()
+                .map_or_else(String::new, |sample| sample.error.clone()),
+        }
+    };
+    found.into_iter().map(limited).collect()
+}
+
+fn explained(samples: &[&Sample], companions: &Companions) -> Vec<Waterfall> {
+    let parts = of_kind(samples, Kind::Explain).map(|sample| companions.parts(sample));
+    parts
+        .filter(|parts| !parts.is_empty())
+        .map(|parts| Waterfall::of(parts, samples.iter().copied()))
+        .collect()
+}
+
+/// What the series of samples of one kind come to.
+fn over_time<T>(
+    samples: &[&Sample],
+    kind: Kind,
+    companions: &Companions,
+    what: impl Fn(&Sample, &[Point]) -> Option<T>,
+) -> Vec<T> {
+    of_kind(samples, kind)
+        .filter_map(|sample| what(sample, companions.series(sample)))
+        .collect()
 }

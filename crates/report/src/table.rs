@@ -8,6 +8,7 @@ pub(crate) mod grid;
 mod panel;
 pub(crate) mod text;
 
+use crate::companions::Companions;
 use crate::metric::Metric;
 use crate::sample::Sample;
 use crate::summary::{BlockSummary, Report, Run};
@@ -65,15 +66,18 @@ pub struct Options {
     /// What tables and the sentences around them show. Ratios of CPU time belong to [`Metric::Cpu`],
     /// and the answer to [`Metric::MaxRss`]. JSON has every figure.
     pub metrics: BTreeSet<Metric>,
+    /// What the samples have besides their rows: where their RSS is, and how it went over time.
+    pub companions: Companions,
 }
 
 impl Default for Options {
-    /// 120 columns, every metric, and nothing said about machines.
+    /// 120 columns, the usual metrics, nothing beside the samples, and nothing said about machines.
     fn default() -> Self {
         Self {
             width: 120,
             machines: BTreeMap::new(),
-            metrics: Metric::ALL.into(),
+            metrics: Metric::USUAL.into(),
+            companions: Companions::default(),
         }
     }
 }
@@ -81,7 +85,7 @@ impl Default for Options {
 /// Renders `samples`, each run of them under its own heading.
 #[must_use]
 pub fn render(samples: &[Sample], format: Format, options: &Options) -> String {
-    let report = Report::of(samples, &options.machines);
+    let report = Report::of(samples, &options.machines, &options.companions);
     if format == Format::Json {
         // Strings and finite numbers only: there is nothing in it that JSON cannot say.
         let json = serde_json::to_string_pretty(&report);
@@ -137,6 +141,7 @@ fn render_block(out: &mut String, block: &BlockSummary, format: Format, options:
     let answer = block.answer.as_ref();
     let answer = answer.filter(|_| options.metrics.contains(&Metric::MaxRss));
     below.extend(answer.map(|answer| text::answer(answer, &options.metrics)));
+    let over_time = text::over_time(block);
 
     if format == Format::Markdown {
         out.push_str(&format!("### {title}\n\n"));
@@ -147,6 +152,12 @@ fn render_block(out: &mut String, block: &BlockSummary, format: Format, options:
         for line in below {
             out.push_str(&format!("\n- {line}"));
         }
+        for (title, lines) in over_time {
+            out.push_str(&format!("\n- {title}:"));
+            for line in lines {
+                out.push_str(&format!("\n  - {line}"));
+            }
+        }
         out.push('\n');
     } else {
         let heading = [title, facts].join(" · ");
@@ -155,6 +166,12 @@ fn render_block(out: &mut String, block: &BlockSummary, format: Format, options:
         out.push_str(&block::terminal(block, &panels, options.width));
         for line in below {
             out.push_str(&text::wrapped(&line, " ", options.width));
+        }
+        for (title, lines) in over_time {
+            out.push_str(&format!("{title}:\n"));
+            for line in lines {
+                out.push_str(&text::wrapped(&format!("- {line}"), " ", options.width));
+            }
         }
     }
 }

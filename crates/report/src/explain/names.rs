@@ -61,8 +61,8 @@ const PARTS: [(&str, &str, &str); 26] = [
     ),
     (
         "allocator-metadata",
-        "allocator's own",
-        "is the allocator's own",
+        "allocator metadata",
+        "is the allocator's metadata",
     ),
     (
         "freed-but-kept",

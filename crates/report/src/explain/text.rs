@@ -1,6 +1,7 @@
 //! Waterfalls as text: one sample's, or those of two beside one another.
 
 use super::{Explained, Step, Waterfall, names};
+use crate::cell::{Block, Cell, Lane};
 use crate::format;
 use crate::parts::Source;
 use crate::table::grid::{self, Align, Column, Rows};
@@ -16,9 +17,9 @@ const TAKES: char = '░';
 /// The waterfall of one sample; a terminal's is `width` columns wide.
 #[must_use]
 pub fn render(explained: &Explained<'_>, format: Format, width: usize) -> String {
-    let waterfall = Waterfall::of(explained);
+    let (cell, waterfall) = explained.waterfall();
     if format == Format::Json {
-        return json(&waterfall);
+        return json(&Named::new(&cell, &waterfall));
     }
     let lines = lines(&waterfall);
     let column = |heading: &str, align, field: &dyn Fn(&Line) -> String| Column {
@@ -39,7 +40,7 @@ pub fn render(explained: &Explained<'_>, format: Format, width: usize) -> String
         }),
         column("known as", Align::Left, &|line| line.source.to_owned()),
     ];
-    let title = heading(&waterfall);
+    let title = heading(&cell);
     let below = [waterfall.text.clone(), beside_bare(&waterfall)];
     if format == Format::Markdown {
         columns.push(column("from", Align::Left, &|line| line.how.clone()));
@@ -61,8 +62,9 @@ pub fn render(explained: &Explained<'_>, format: Format, width: usize) -> String
     for line in &below {
         out.push_str(&text::wrapped(line, " ", width));
     }
+    out.push_str("From what each part is known:\n");
     for line in lines.iter().filter(|line| !line.how.is_empty()) {
-        let from = format!("  {}: {}", line.name.trim_start(), line.how);
+        let from = format!("- {}: {}", line.name.trim_start(), line.how);
         out.push_str(&text::wrapped(&from, " ", width));
     }
     out
@@ -76,13 +78,13 @@ pub fn render_pair(
     format: Format,
     width: usize,
 ) -> String {
-    let (a, b) = (Waterfall::of(first), Waterfall::of(second));
+    let ((cell_a, a), (cell_b, b)) = (first.waterfall(), second.waterfall());
     let differences = differences(&a, &b);
     let said = compared(&a, &b, &differences);
     if format == Format::Json {
         return json(&Pair {
-            first: &a,
-            second: &b,
+            first: Named::new(&cell_a, &a),
+            second: Named::new(&cell_b, &b),
             differences: &differences,
             text: &said,
         });
@@ -105,7 +107,10 @@ pub fn render_pair(
         column("B MiB", &|line| number(line.second)),
         column("B − A", &|line| signed(line.second - line.first)),
     ];
-    let titles = [format!("A: {}", heading(&a)), format!("B: {}", heading(&b))];
+    let titles = [
+        format!("A: {}", heading(&cell_a)),
+        format!("B: {}", heading(&cell_b)),
+    ];
     let below = [
         said,
         format!("A: {}", beside_bare(&a)),
@@ -178,12 +183,8 @@ pub(super) fn largest(rss: i64, live: i64, steps: &[Step]) -> String {
 }
 
 /// What was measured, in one line.
-fn heading(waterfall: &Waterfall) -> String {
-    format!(
-        "{}: {}",
-        text::block_title(&waterfall.block),
-        waterfall.lane
-    )
+fn heading(cell: &Cell) -> String {
+    format!("{}: {}", text::block_title(&cell.block), cell.lane)
 }
 
 fn beside_bare(waterfall: &Waterfall) -> String {
@@ -317,11 +318,32 @@ fn source(source: Source) -> &'static str {
     }
 }
 
+/// A waterfall for a program.
+#[derive(Serialize)]
+struct Named<'a> {
+    #[serde(flatten)]
+    block: &'a Block,
+    #[serde(flatten)]
+    lane: &'a Lane,
+    #[serde(flatten)]
+    waterfall: &'a Waterfall,
+}
+
+impl<'a> Named<'a> {
+    fn new(cell: &'a Cell, waterfall: &'a Waterfall) -> Self {
+        Self {
+            block: &cell.block,
+            lane: &cell.lane,
+            waterfall,
+        }
+    }
+}
+
 /// Two waterfalls for a program.
 #[derive(Serialize)]
 struct Pair<'a> {
-    first: &'a Waterfall,
-    second: &'a Waterfall,
+    first: Named<'a>,
+    second: Named<'a>,
     differences: &'a [Difference],
     text: &'a str,
 }
@@ -448,14 +470,8 @@ fn bar(from: i64, to: i64, most: i64, mark: char, width: usize) -> String {
     " ".repeat(low) + &mark.to_string().repeat(length)
 }
 
-/// Bytes as MiB without a sign where they are none.
 fn plain(bytes: i64) -> String {
-    let number = format::mib_number(bytes as f64);
-    if number == "-0.0" {
-        "0.0".to_owned()
-    } else {
-        number
-    }
+    format::mib_number(bytes as f64)
 }
 
 /// Bytes as MiB with their sign.

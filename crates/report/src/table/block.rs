@@ -145,7 +145,7 @@ fn stacked(block: &BlockSummary, panels: &[Panel]) -> (Rows, Vec<Vec<Column>>) {
 
 fn setup_lines(setup: &Setup) -> Vec<String> {
     let mut lines = vec![setup.title()];
-    for setting in setup.settings.split(';').filter(|part| !part.is_empty()) {
+    for setting in setup.short_settings() {
         let mut line = String::new();
         for piece in setting.split_inclusive(['=', ',', ':']) {
             if !line.is_empty() && line.chars().count() + piece.chars().count() > HEADING_WIDTH {

@@ -3,9 +3,9 @@
 use crate::cell::{CONTROL, Setup, Strategy};
 use crate::format;
 use crate::metric::Metric;
-use crate::sample::Kind;
+use crate::sample::{Kind, Status};
 use crate::stats::{Ratio, Summary};
-use crate::summary::{BlockSummary, CellSummary};
+use crate::summary::{BlockSummary, CellSummary, Limited};
 use std::collections::BTreeSet;
 
 /// Stands where there is no sample.
@@ -122,28 +122,25 @@ pub(super) fn panels(
     panels
 }
 
-/// Failures of samples that none of `metrics` comes from: no panel of them has a note on it, and
-/// still such a lane cannot be the lowest.
+/// What went wrong with samples that none of `metrics` comes from: no panel of them has a note on it, and
+/// still such a lane may not be the lowest.
 pub(super) fn failed_unseen(block: &BlockSummary, metrics: &BTreeSet<Metric>) -> Vec<String> {
     let seen: BTreeSet<Kind> = metrics.iter().map(|metric| metric.kind()).collect();
-    let unseen = [Kind::Heap, Kind::Rss].into_iter();
+    let unseen = Kind::ALL.into_iter();
     let unseen: Vec<Kind> = unseen.filter(|kind| !seen.contains(kind)).collect();
     let cells = block.cells.iter();
     cells
         .flat_map(|cell| unseen.iter().map(move |kind| (cell, *kind)))
         .filter_map(|(cell, kind)| {
-            Some(format!(
-                "{kind} samples of {}: {}",
-                cell.lane,
-                failed(cell, kind)?
-            ))
+            let why = without_figures(cell, kind)?;
+            Some(format!("{kind} samples of {}: {why}", cell.lane))
         })
         .collect()
 }
 
 fn metric_panel(block: &BlockSummary, metric: Metric, notes: &mut Notes) -> Panel {
     let shown = |cell: &CellSummary| {
-        let figures = cell.of(metric).filter(|_| cell.is_sound());
+        let figures = cell.of(metric).filter(|_| cell.can_win());
         figures.map(|figures| (figures.min, metric.show(figures.min)))
     };
     let lowest = block.cells.iter().filter_map(shown);
@@ -158,15 +155,14 @@ fn metric_panel(block: &BlockSummary, metric: Metric, notes: &mut Notes) -> Pane
         let note = trouble(cell, metric).map(|text| format!(" [{}]", notes.number(text)));
         let figures = cell.of(metric).filter(|_| cell.disagreements.is_empty());
         let Some(figures) = figures else {
-            let word = if note.is_some() { "failed" } else { NONE };
             return Field {
                 rest: note.unwrap_or_default(),
-                ..Field::text(word)
+                ..Field::text(&instead(cell, metric))
             };
         };
         let number = metric.show(figures.min);
         Field {
-            lowest: cell.is_sound() && lowest.as_ref() == Some(&number),
+            lowest: cell.can_win() && lowest.as_ref() == Some(&number),
             number,
             rest: spread(metric, figures) + &note.unwrap_or_default(),
         }
@@ -205,7 +201,58 @@ fn trouble(cell: &CellSummary, metric: Metric) -> Option<String> {
     if !cell.disagreements.is_empty() {
         return Some(format!("does not agree: {}", cell.disagreements.join("; ")));
     }
-    failed(cell, metric.kind())
+    without_figures(cell, metric.kind())
+}
+
+/// What stands in the place of a figure that no sample has.
+fn instead(cell: &CellSummary, metric: Metric) -> String {
+    let kind = metric.kind();
+    let of_kind = |limited: &&Limited| limited.kind == kind;
+    if !cell.disagreements.is_empty() || cell.failures.iter().any(|failure| failure.kind == kind) {
+        return "failed".to_owned();
+    }
+    let Some(limited) = cell.limits.iter().find(of_kind) else {
+        return NONE.to_owned();
+    };
+    let at_least = match (metric, limited.status) {
+        (Metric::MaxRss, Status::DidNotFit) => limited.memory_limit_bytes.map(format::mib),
+        (Metric::Wall, Status::DidNotFinish) => {
+            limited.waited_s.map(|seconds| format!("{seconds} s"))
+        }
+        _ => None,
+    };
+    at_least.map_or_else(|| NONE.to_owned(), |figure| format!("> {figure}"))
+}
+
+/// Why samples of one kind have no figures: those that failed, and those that met a limit.
+fn without_figures(cell: &CellSummary, kind: Kind) -> Option<String> {
+    let limits = cell.limits.iter().filter(|limited| limited.kind == kind);
+    let why = failed(cell, kind).into_iter().chain(limits.map(met));
+    let why: Vec<String> = why.collect();
+    (!why.is_empty()).then(|| why.join("; "))
+}
+
+/// What is said of samples that met a limit.
+fn met(limited: &Limited) -> String {
+    let what = match limited.status {
+        Status::DidNotFit => "did not fit",
+        _ => "did not finish",
+    };
+    let of = if limited.limited == limited.samples {
+        String::new()
+    } else {
+        let all = format::plural(limited.samples as u64, "sample");
+        format!("{} of {all} ", limited.limited)
+    };
+    if limited.text.starts_with(what) {
+        return format!("{of}{}", limited.text);
+    }
+    let limit = match limited.status {
+        Status::DidNotFit => limited.memory_limit_bytes.map(format::mib),
+        _ => limited.waited_s.map(|seconds| format!("{seconds} s")),
+    };
+    let limit = limit.map_or_else(String::new, |limit| format!(" in {limit}"));
+    format!("{of}{what}{limit}: {}", limited.text)
 }
 
 /// How many samples of one kind failed, and why.

@@ -8,9 +8,12 @@ use crate::format;
 use crate::metric::Metric;
 use crate::sample::Situation;
 use crate::stats::Ratio;
-use crate::summary::{BlockSummary, Run};
+use crate::summary::{BlockSummary, CellSummary, Run};
 use std::collections::BTreeSet;
 use std::fmt::Display;
+
+/// What held a sample to its limit where nothing did: it was compared afterwards.
+const BY_RSS: &str = "rss";
 
 /// What was measured, where and how often.
 pub(super) fn run_heading(run: &Run) -> Vec<String> {
@@ -24,6 +27,7 @@ pub(super) fn run_heading(run: &Run) -> Vec<String> {
     fact("seed", joined(&run.seeds));
     fact("profile", joined(&run.profiles));
     fact("THP", joined(&run.thp));
+    fact("pinned to CPU", joined(&run.cpus));
     facts.insert(2.min(facts.len()), repetitions(run));
     let allocators: Vec<String> = run
         .allocators
@@ -74,9 +78,15 @@ pub(super) fn legend(run: &Run, format: Format, metrics: &BTreeSet<Metric>) -> V
                 .to_owned(),
         );
     }
-    let mut cells = run.blocks.iter().flat_map(|block| &block.cells);
-    if cells.any(|cell| !cell.is_sound()) {
+    let cells = || run.blocks.iter().flat_map(|block| &block.cells);
+    if cells().any(|cell| !cell.is_sound()) {
         lines.push("A lane of which any sample failed is not held the lowest.".to_owned());
+    }
+    if cells().any(|cell| !cell.limits.is_empty()) {
+        lines.push(
+            "> is what a lane needs more than: it did not fit, or did not finish, and is not held the lowest."
+                .to_owned(),
+        );
     }
     let ratios: Vec<&Ratio> = run
         .blocks
@@ -125,7 +135,7 @@ fn ratios<'a>(block: &'a BlockSummary, metrics: &BTreeSet<Metric>) -> Vec<&'a Ra
     ratios
 }
 
-/// Workload and dataset, of a write how, how it was scaled, and threads where there are several.
+/// Workload and dataset, of a write how, how it was scaled, threads where there are several, and the limit if any.
 pub(crate) fn block_title(block: &Block) -> String {
     let work = &block.work;
     let mut ways: Vec<String> = situation(block).into_iter().collect();
@@ -141,6 +151,9 @@ pub(crate) fn block_title(block: &Block) -> String {
     if block.threads > 1 {
         ways.push(format::plural(u64::from(block.threads), "thread"));
     }
+    if block.concurrent > 1 {
+        ways.push(format!("{} at once", block.concurrent));
+    }
     if let Some(writing) = &block.writing {
         if writing.writers > 1 {
             ways.push(format::plural(writing.writers, "writer"));
@@ -151,6 +164,9 @@ pub(crate) fn block_title(block: &Block) -> String {
                 .filter(|told| !told.is_empty())
                 .map(str::to_owned),
         );
+    }
+    if let Some(limit) = block.memory_limit_bytes {
+        ways.push(format!("within {}", format::mib(limit)));
     }
     let title = format!("{} {}", work.workload, work.dataset);
     if ways.is_empty() {
@@ -178,6 +194,10 @@ pub(super) fn block_heading(block: &BlockSummary) -> (String, String) {
     if block.block.batch_rows > 0 {
         facts.push(format!("batch {}", format::count(block.block.batch_rows)));
     }
+    facts.extend(block.limited_by.iter().map(|by| match by.as_str() {
+        BY_RSS => "limit held against max RSS afterwards, not by a cgroup".to_owned(),
+        by => format!("limit by {by}"),
+    }));
     let mut title = block_title(&block.block);
     if let (Some(strategy), 1) = (block.strategies.first(), block.strategies.len()) {
         title.push_str(&format!(" by {strategy}"));
@@ -232,6 +252,35 @@ pub(super) fn answer(answer: &Answer, metrics: &BTreeSet<Metric>) -> String {
         ));
     }
     text
+}
+
+/// What the samples of a block say besides its table, by what they are about.
+pub(super) fn over_time(block: &BlockSummary) -> Vec<(&'static str, Vec<String>)> {
+    let of = |texts: fn(&CellSummary) -> Vec<&String>| -> Vec<String> {
+        let cells = block.cells.iter();
+        cells
+            .flat_map(|cell| {
+                let texts = texts(cell).into_iter();
+                texts.map(|text| format!("{}: {text}", cell.lane))
+            })
+            .collect()
+    };
+    let sections = [
+        (
+            "Where the RSS is when the heap is largest",
+            of(|cell| cell.explained.iter().map(|found| &found.text).collect()),
+        ),
+        (
+            "Memory given back after the work",
+            of(|cell| cell.settling.iter().map(|found| &found.text).collect()),
+        ),
+        (
+            "The same work many times",
+            of(|cell| cell.cycles.iter().map(|found| &found.text).collect()),
+        ),
+    ];
+    let sections = sections.into_iter();
+    sections.filter(|(_, lines)| !lines.is_empty()).collect()
 }
 
 /// A line broken to a width where `between` stands, each further line indented.
