@@ -46,18 +46,14 @@ impl CHeap {
     }
 }
 
+/// Such as `live 1.0 MiB, committed 3.0 MiB, retained 2.0 MiB, of which 1.5 MiB at the end of the heap`.
 impl fmt::Display for CHeap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [used, mapped, free, keep] = [
-            self.used_bytes,
-            self.mapped_bytes,
-            self.free_bytes,
-            self.keep_bytes,
-        ]
-        .map(mib);
         write!(
             f,
-            "{used} in use, {mapped} mapped, {free} free, of which {keep} at the end"
+            "{}, of which {} at the end of the heap",
+            self.statistics(),
+            mib(self.keep_bytes)
         )
     }
 }

@@ -280,3 +280,21 @@ pub(super) fn resident() -> Result<Resident> {
 fn seconds(duration: Duration) -> f64 {
     duration.as_micros() as f64 / 1e6
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heap_window_is_refused_where_nothing_counts() {
+        // No test here starts counting in this process.
+        let refused = Window::open(Kind::Heap).map(|_| ()).unwrap_err();
+        let said = refused.to_string();
+        let expected = if cfg!(feature = "bare") {
+            "take heap samples with one built without it"
+        } else {
+            "a heap sample needs counting from the start"
+        };
+        assert!(said.contains(expected), "{said}");
+    }
+}

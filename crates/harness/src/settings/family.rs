@@ -204,9 +204,8 @@ fn mimalloc_value(name: &str, value: &str) -> Result<()> {
     let digits = upper.strip_prefix('-').unwrap_or(&upper);
     let unit = digits.trim_start_matches(|digit: char| digit.is_ascii_digit());
     let has_digits = unit.len() < digits.len();
-    let is_unit = ["", "K", "M", "G", "T"].iter().any(|size| {
-        [size.to_string(), format!("{size}B"), format!("{size}IB")].contains(&unit.to_owned())
-    });
+    let size = unit.strip_suffix("IB").or_else(|| unit.strip_suffix('B'));
+    let is_unit = ["", "K", "M", "G", "T"].contains(&size.unwrap_or(unit));
     let is_word = ["TRUE", "FALSE", "YES", "NO", "ON", "OFF"].contains(&upper.as_str());
     ensure!(
         is_word || (has_digits && is_unit),
