@@ -6,6 +6,7 @@
 #
 # Bars: off at most 1.005 of none; on at most 1.02 of off. The exit status is 1 where one is missed.
 # SCALE_ROWS (default 0.02) and SCALE_COLUMNS (default 0.25) scale the wide read, WRITE_SCALE (default 0.1) the write;
+# STRATEGY (default: upstream, which allocates the most) is what reads and writes.
 # ALLOCATOR (default: the system's) is a feature such as mimalloc; PROFILE (default: release) the build's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -49,7 +50,7 @@ instructions() { # BINARY COUNTED WORKLOAD FILE DATASET ROWS COLUMNS
 import json, os, sys
 _, _, _, workload, file, dataset, rows, columns = sys.argv
 source = {"definition": os.path.abspath(f"bench-data/datasets/{dataset}.toml"), "scale_rows": float(rows), "scale_columns": float(columns)}
-print(json.dumps({"workload": workload, "kind": "rss", "file": file, "strategy": "pooled", "batch_rows": 65536,
+print(json.dumps({"workload": workload, "kind": "rss", "file": file, "strategy": os.environ.get("STRATEGY", "upstream"), "batch_rows": 65536,
                   "dataset": source, "keys": None}))
 PY
   )
