@@ -3,10 +3,16 @@
 //! Minimum and spread for figures; for comparisons the median of paired ratios with an interval
 //! from order statistics. Where there are too few pairs for an interval, there is none.
 
+mod enough;
+mod real;
+
 use crate::metric::Metric;
 use crate::sample::Sample;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+pub use enough::{enough, widest};
+pub use real::{COMPARED, Called, called_real, differences};
 
 /// How sure an interval is to hold the true median, at the least.
 pub const CONFIDENCE: f64 = 0.95;
