@@ -15,9 +15,6 @@ use rand_pcg::Pcg64;
 use crate::cli::AaArgs;
 use crate::output::{print, remark};
 
-/// Most of a hundred halvings that may be called real: the tables' intervals are 95 % sure.
-const MOST_OF_A_HUNDRED: usize = 5;
-
 /// Runs the command: halves the samples of each cell at random, and counts how often the halves are called different.
 ///
 /// # Errors
@@ -42,7 +39,7 @@ pub(crate) fn run(args: &AaArgs) -> Result<()> {
         args.csv.display()
     );
     let mut random = Pcg64::seed_from_u64(args.seed);
-    let mut worst = 0.0_f64;
+    let mut too_many = false;
     for (cell, samples) in &cells {
         let work = &cell.block.work;
         print(format_args!(
@@ -54,20 +51,20 @@ pub(crate) fn run(args: &AaArgs) -> Result<()> {
             plural(samples.len() as u64, "sample")
         ))?;
         for called in called_real(samples, args.halves, |places| places.shuffle(&mut random)) {
-            worst = worst.max(called.real as f64 / called.halvings as f64);
+            too_many |= called.too_many();
             print(format_args!(
-                "  {}: {} of {} called real, {} each\n",
+                "  {}: {} of {} called real ({}, {:.1} % are expected)\n",
                 called.metric.name(),
                 called.real,
                 plural(called.halvings as u64, "halving"),
-                plural(called.pairs as u64, "pair")
+                plural(called.pairs as u64, "pair"),
+                called.expected * 100.0
             ))?;
         }
     }
     ensure!(
-        worst * 100.0 <= MOST_OF_A_HUNDRED as f64,
-        "more than {MOST_OF_A_HUNDRED} in a hundred are called real: try another seed and more halvings; if it stays so, the \
-         intervals promise too much"
+        !too_many,
+        "more are called real than 5 % and chance account for: the intervals of tables promise too much"
     );
     Ok(())
 }

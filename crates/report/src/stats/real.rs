@@ -33,7 +33,7 @@ pub fn differences<'a>(
 }
 
 /// How often a build was called another than itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Called {
     /// In which metric.
     pub metric: Metric,
@@ -41,8 +41,22 @@ pub struct Called {
     pub pairs: usize,
     /// How many times the samples were halved.
     pub halvings: usize,
-    /// How many of these were called a real difference: 5 % at the most, but for chance.
+    /// How many of these were called a real difference.
     pub real: usize,
+    /// How large a share of them chance is to be called: at most 0.05, and as a rule less, for ranks are whole.
+    pub expected: f64,
+}
+
+impl Called {
+    /// Whether more were called real than intervals of 95 % account for: 5 %, and what chance may add to that (three
+    /// standard errors).
+    #[must_use]
+    pub fn too_many(&self) -> bool {
+        let level = 1.0 - super::CONFIDENCE;
+        let halvings = self.halvings as f64;
+        let chance = 3.0 * (level * (1.0 - level) * halvings).sqrt();
+        self.real as f64 > level * halvings + chance
+    }
 }
 
 /// Halves the `samples` of one lane at random, `halvings` times, and counts how often the halves are called two
@@ -78,6 +92,7 @@ pub fn called_real(
                 pairs,
                 halvings,
                 real,
+                expected: super::miss(pairs).unwrap_or(0.0),
             })
         })
         .collect()
@@ -150,6 +165,12 @@ mod tests {
             for called in called_real(&run, 4_000, |places| shuffled(runner.rng(), places)) {
                 // Four standard errors of 5 % over 4,000 are 1.4 %.
                 assert!(called.real <= 4_000 * 64 / 1_000, "{count}: {called:?}");
+                assert!(!called.too_many(), "{count}: {called:?}");
+                if called.metric == Metric::Wall {
+                    // Nothing is equal, so it is neither more nor less often than is expected.
+                    let off = called.real as f64 / 4_000.0 - called.expected;
+                    assert!(off.abs() < 0.014, "{count}: {called:?}");
+                }
             }
         }
     }
@@ -160,6 +181,19 @@ mod tests {
         let mut runner = TestRunner::deterministic();
         let called = called_real(&run, 100, |places| shuffled(runner.rng(), places));
         assert!(called.iter().all(|called| called.real == 0), "{called:?}");
+    }
+
+    #[test]
+    fn a_few_more_than_five_of_a_hundred_may_be_chance() {
+        let called = |halvings, real| Called {
+            metric: Metric::Cpu,
+            pairs: 40,
+            halvings,
+            real,
+            expected: 0.038,
+        };
+        assert!(!called(100, 11).too_many() && called(100, 12).too_many());
+        assert!(!called(10_000, 565).too_many() && called(10_000, 566).too_many());
     }
 
     #[test]
