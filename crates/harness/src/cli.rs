@@ -61,6 +61,9 @@ pub(crate) enum Command {
     Table(TableArgs),
     /// Show this binary's allocator and settings, how it was built, and the machine.
     Env(EnvArgs),
+    /// Tell from a CSV how often the tables would call one build another than itself.
+    #[command(hide = true)]
+    Aa(AaArgs),
     /// Take one sample: the job is read from standard input. Started by the other commands.
     #[command(hide = true)]
     Worker(WorkerArgs),
@@ -274,12 +277,26 @@ pub(crate) struct TableArgs {
     #[arg(long, value_enum)]
     pub(crate) workload: Option<WorkloadArg>,
     /// Show only this metric of a table: peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu (with
-    /// its ratios) or wall; can be repeated.
+    /// its ratios), wall, rss-after (RSS that is left of the work) or libc-free (free in libc's own heap afterwards); can
+    /// be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Vec<Metric>,
     /// What to print.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(crate) format: OutputFormat,
+}
+
+/// Arguments of `aa`.
+#[derive(Debug, Args)]
+pub(crate) struct AaArgs {
+    /// The CSV: every cell with at least 12 timed samples is looked at.
+    pub(crate) csv: PathBuf,
+    /// How often the samples of a cell are halved.
+    #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u32).range(1..=100_000).map(|n| n as usize))]
+    pub(crate) halves: usize,
+    /// Seed of the halvings.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
 }
 
 /// Arguments of `env`.

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Generate(args) => cmd::generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::List(args) => cmd::list::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Table(args) => cmd::table::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Aa(args) => cmd::aa::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Env(args) => cmd::env::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Plant(args) => cmd::plant::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Worker(args) => Ok(cmd::worker::run(&args)),

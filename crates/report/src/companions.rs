@@ -375,7 +375,7 @@ mod tests {
         };
         let error = refused("parts", "derived", "guessed");
         assert!(error.contains("line 2, column source"), "{error}");
-        let error = refused("series", ",0.5,", ",-1,");
-        assert!(error.contains("column at_s: -1 is no time"), "{error}");
+        let error = refused("series", ",0.5,", ",inf,");
+        assert!(error.contains("column at_s: inf is no time"), "{error}");
     }
 }

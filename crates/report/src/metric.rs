@@ -2,10 +2,12 @@
 
 use crate::format;
 use crate::sample::{Kind, Sample, Status};
+use serde::Serialize;
 use std::str::FromStr;
 
 /// One figure of a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Most bytes live in the Rust heap at once.
     PeakHeap,

@@ -71,7 +71,7 @@ impl Row for PointRow {
     }
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if !self.at_s.is_finite() || self.at_s < 0.0 {
+        if !self.at_s.is_finite() {
             return Err(("at_s", format!("{} is no time", self.at_s)));
         }
         Ok(())

@@ -4,7 +4,9 @@
 
 use crate::cycles::{above, near};
 use crate::format;
+use crate::sample::Sample;
 use crate::series::Point;
+use crate::verify::{NOT_PURGED, flags_of};
 use serde::Serialize;
 
 /// A purge that gives back less than this did nothing, in bytes.
@@ -46,29 +48,30 @@ pub enum Verdict {
 }
 
 impl Settling {
-    /// Of a sample's points: one `dropped`, any number `settled`, and one `purged` where there is a purge. What was
-    /// there before is a point `before`, or else what the caller knows. `None` where nothing was dropped.
+    /// Of a sample's points: one `dropped`, any number after it, and one or more `purged`. What was there before is a
+    /// point `before`, or else what the sample says. `None` where nothing was dropped.
     #[must_use]
-    pub fn of(points: &[Point], rss_before_bytes: Option<u64>) -> Option<Self> {
-        let first = |phase: &str| points.iter().find(|point| point.phase == phase);
-        let settled = || points.iter().filter(|point| point.phase == "settled");
-        // Where the first look is called settled already, it is the one at once.
-        let dropped = first("dropped").or_else(|| settled().next())?;
-        let before = first("before").map(|point| point.rss_bytes);
-        let before_bytes = before.or(rss_before_bytes)? as f64;
-        let waited = settled().next_back().unwrap_or(dropped);
-        let purged = points.iter().rfind(|point| point.phase == "purged");
+    pub fn of(sample: &Sample, points: &[Point]) -> Option<Self> {
+        let dropped = points.iter().position(|point| point.phase == "dropped")?;
+        let (earlier, later) = points.split_at(dropped);
+        let dropped = later.first()?;
+        let before = earlier.iter().find(|point| point.phase == "before");
+        let before = before.map(|point| point.rss_bytes);
+        let before_bytes = before.or(sample.rss_before_bytes)? as f64;
+        // Where there is no purge, looking once more after it says nothing.
+        let has_purge = !flags_of(sample).any(|flag| flag == NOT_PURGED);
+        let purged = later.iter().rfind(|point| point.phase == "purged");
+        let purged = purged.filter(|_| has_purge);
+        let waiting = || later.iter().filter(|point| point.phase != "purged");
+        let waited = waiting().next_back().unwrap_or(dropped);
 
-        let back = |point: &Point| near(point.rss_bytes as f64, before_bytes);
+        let back = |point: &&Point| near(point.rss_bytes as f64, before_bytes);
         let after = |point: &Point| (point.at_s - dropped.at_s).max(0.0);
-        let verdict = if back(dropped) {
-            Verdict::AtOnce
-        } else if let Some(point) = settled().find(|point| back(point)) {
-            Verdict::After(after(point))
-        } else if purged.is_some_and(back) {
-            Verdict::OnlyPurged
-        } else {
-            Verdict::Never
+        let verdict = match waiting().find(back) {
+            Some(point) if std::ptr::eq(point, dropped) => Verdict::AtOnce,
+            Some(point) => Verdict::After(after(point)),
+            None if purged.as_ref().is_some_and(back) => Verdict::OnlyPurged,
+            None => Verdict::Never,
         };
         let mut settling = Self {
             before_bytes,
@@ -139,23 +142,37 @@ fn trimmed(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{Kind, Workload};
 
-    /// 20 MiB before; then RSS at 0, 0.1, 1 and 5 s and after a purge, in MiB.
-    fn settling(looks: [u64; 4], purged: Option<u64>) -> Settling {
-        let point = |phase: &str, at_s: f64, mib: u64| Point {
+    fn point(phase: &str, at_s: f64, mib: u64) -> Point {
+        Point {
             phase: phase.to_owned(),
             point: 0,
-            at_s: 2.0 + at_s,
+            at_s,
             rss_bytes: mib << 20,
             lazy_free_bytes: None,
             heap_live_bytes: None,
-        };
-        let mut points = vec![point("before", -2.0, 20), point("dropped", 0.0, looks[0])];
+        }
+    }
+
+    /// 20 MiB before; then RSS at 0, 0.1, 1 and 5 s and after a purge, in MiB.
+    fn settling(looks: [u64; 4], purged: Option<u64>) -> Settling {
+        let mut sample = Sample::new(Kind::Settle, Workload::Read);
+        let mut points = vec![
+            point("before", -2.0, 20),
+            point("peak", -0.1, 900),
+            point("dropped", 0.0, looks[0]),
+        ];
         for (at_s, mib) in [0.1, 1.0, 5.0].into_iter().zip(&looks[1..]) {
             points.push(point("settled", at_s, *mib));
         }
-        points.extend(purged.map(|mib| point("purged", 5.01, mib)));
-        Settling::of(&points, None).unwrap()
+        points.push(point("before-purge", 5.01, looks[3]));
+        // It is looked at whether or not there is a purge.
+        points.push(point("purged", 5.02, purged.unwrap_or(looks[3])));
+        if purged.is_none() {
+            sample.flags = format!("swapped; {NOT_PURGED}");
+        }
+        Settling::of(&sample, &points).unwrap()
     }
 
     fn text(looks: [u64; 4], purged: Option<u64>) -> String {
@@ -190,23 +207,23 @@ mod tests {
 
     #[test]
     fn a_large_process_may_keep_a_twentieth() {
-        let points = |dropped: u64| {
-            let point = |phase: &str, mib: u64| Point {
-                phase: phase.to_owned(),
-                point: 0,
-                at_s: 0.0,
-                rss_bytes: mib << 20,
-                lazy_free_bytes: Some(30 << 20),
-                heap_live_bytes: None,
-            };
-            [point("dropped", dropped)]
+        let sample = Sample {
+            rss_before_bytes: Some(1000 << 20),
+            ..Sample::new(Kind::Settle, Workload::Read)
         };
-        let found = Settling::of(&points(1050), Some(1000 << 20)).unwrap();
+        let dropped = |mib| {
+            [Point {
+                lazy_free_bytes: Some(30 << 20),
+                ..point("dropped", 0.0, mib)
+            }]
+        };
+        let found = Settling::of(&sample, &dropped(1050)).unwrap();
         assert_eq!(found.verdict, Verdict::AtOnce);
-        let found = Settling::of(&points(1051), Some(1000 << 20)).unwrap();
+        let found = Settling::of(&sample, &dropped(1051)).unwrap();
         assert_eq!(found.verdict, Verdict::Never);
         assert!(found.text.contains("(30.0 MiB of it freed lazily"));
-        assert_eq!(Settling::of(&points(1), None), None);
-        assert_eq!(Settling::of(&[], Some(1)), None);
+        assert_eq!(Settling::of(&sample, &[]), None);
+        let unknown = Sample::new(Kind::Settle, Workload::Read);
+        assert_eq!(Settling::of(&unknown, &dropped(1)), None);
     }
 }

@@ -3,10 +3,16 @@
 //! Minimum and spread for figures; for comparisons the median of paired ratios with an interval
 //! from order statistics. Where there are too few pairs for an interval, there is none.
 
+mod enough;
+mod real;
+
 use crate::metric::Metric;
 use crate::sample::Sample;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+pub use enough::{enough, widest};
+pub use real::{COMPARED, Called, called_real, differences};
 
 /// How sure an interval is to hold the true median, at the least.
 pub const CONFIDENCE: f64 = 0.95;
@@ -161,6 +167,19 @@ fn interval_rank(n: usize) -> Option<usize> {
     rank
 }
 
+/// How often an interval of so many pairs leaves out the true median, at the most: below 1 − [`CONFIDENCE`], because
+/// ranks are whole. `None` where there is no interval.
+fn miss(n: usize) -> Option<f64> {
+    let rank = interval_rank(n)?;
+    let mut log_chance = -(n as f64) * std::f64::consts::LN_2;
+    let mut below = 0.0;
+    for heads in 0..rank {
+        below += log_chance.exp();
+        log_chance += ((n - heads) as f64 / (heads + 1) as f64).ln();
+    }
+    Some(2.0 * below)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +240,15 @@ mod tests {
             }
             assert_eq!(interval_rank(n as usize), expected, "{n} pairs");
         }
+    }
+
+    #[test]
+    fn intervals_miss_less_often_than_they_may() {
+        for (n, expected) in [(6, 2.0 / 64.0), (10, 22.0 / 1024.0), (11, 24.0 / 2048.0)] {
+            assert!((miss(n).unwrap() - expected).abs() < 1e-12, "{n} pairs");
+        }
+        assert!((6..2_000).all(|n| miss(n).unwrap() <= 0.05));
+        assert_eq!(miss(5), None);
     }
 
     #[test]

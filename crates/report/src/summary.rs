@@ -391,9 +391,7 @@ fn cell_summary(
         failures: failures(samples),
         limits: limits(samples),
         explained: explained(samples, companions),
-        settling: over_time(samples, Kind::Settle, companions, |sample, points| {
-            Settling::of(points, sample.rss_before_bytes)
-        }),
+        settling: over_time(samples, Kind::Settle, companions, Settling::of),
         cycles: over_time(samples, Kind::Cycles, companions, |_, points| {
             Cycles::of(points)
         }),

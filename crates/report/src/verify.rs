@@ -158,7 +158,7 @@ fn told(flag: &str) -> String {
 }
 
 /// The notes of a sample.
-fn flags_of(sample: &Sample) -> impl Iterator<Item = &str> {
+pub(crate) fn flags_of(sample: &Sample) -> impl Iterator<Item = &str> {
     let flags = sample.flags.split(';').map(str::trim);
     flags.filter(|flag| !flag.is_empty())
 }

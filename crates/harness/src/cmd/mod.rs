@@ -1,5 +1,6 @@
 //! The commands, one file each: parse, load, compute, show.
 
+pub(crate) mod aa;
 pub(crate) mod env;
 pub(crate) mod explain;
 pub(crate) mod fit;
