@@ -43,7 +43,7 @@ mod tests {
             return;
         };
         // SAFETY: any size may be asked for.
-        let block = unsafe { libc::malloc(BYTES) };
+        let block = std::hint::black_box(unsafe { libc::malloc(BYTES) });
         let held = super::libc_heap().unwrap();
         // SAFETY: it came from `malloc`, or is null, and is not used again.
         unsafe { libc::free(block) };

@@ -109,9 +109,11 @@ fn together<T: Task>(tasks: Vec<T>, moments: &mut impl Moments) -> Result<Vec<T:
         stops.stop();
         let dropped = done.and_then(|()| moments.dropped());
         stops.stop();
-        let facts = members
+        // All of them have ended before any is heard: a settle sample looks at what is left of them.
+        let ended: Vec<_> = members.into_iter().map(|member| member.join()).collect();
+        let facts = ended
             .into_iter()
-            .map(|member| member.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            .map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)));
         let facts = facts.collect::<Result<Vec<_>>>()?;
         dropped?;
         Ok(facts)
