@@ -131,7 +131,8 @@ pub const DISK_READS: &str = "disk-reads";
 /// The flag of a `heap` sample whose file's pages could not be listed: the largest are not known.
 pub const PAGES_NOT_LISTED: &str = "pages-not-listed";
 
-/// The flag of a `write` sample whose allocator could not be told to give back what loading the input left free.
+/// The flag of a sample whose allocator could not be told to give back what is free: before a write what loading the input
+/// left, in a `settle` sample what the work left.
 pub const NOT_PURGED: &str = "not-purged";
 
 /// The flag of a `settle` sample whose allocator gave back less than 1 MiB when it was told to purge.
@@ -146,7 +147,7 @@ fn told(flag: &str) -> String {
         DISK_READS => "the window read from a disk, and its times include that",
         PAGES_NOT_LISTED => "the sizes of the largest pages are not known",
         NOT_PURGED => {
-            "the allocator has no purge: what loading the input left free was there for the writer to use"
+            "the allocator has no purge: what was free stayed with it, before a write and after the work"
         }
         PURGE_DID_NOTHING => "the allocator's purge gave back less than 1 MiB",
         MEMORY_SIZE_OFF => {

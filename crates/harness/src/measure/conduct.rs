@@ -121,10 +121,6 @@ struct Once<'a> {
 }
 
 /// How far a window is.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is never moved in bulk, and a box would be counted in the heap"
-)]
 enum Stage {
     Before,
     Open(Window),

@@ -106,7 +106,8 @@ pub(super) fn points(looks: &[Look]) -> Vec<Point> {
     let point = |(look, number): (&Look, u32)| Point {
         phase: look.phase.to_owned(),
         point: number,
-        at_s: (look.at_s * 1e6).round() / 1e6,
+        // Never the zero that is written with a sign.
+        at_s: (look.at_s * 1e6).round() / 1e6 + 0.0,
         rss_bytes: look.rss_bytes,
         lazy_free_bytes: look.lazy_free_bytes,
         heap_live_bytes: look.heap_live_bytes,
@@ -138,7 +139,7 @@ mod tests {
             .collect();
         assert_eq!(phases, [("before", 0), ("peak", 1), ("dropped", 2)]);
         assert!(
-            points[0].at_s < -0.002 && points[1].at_s < 0.0,
+            points[0].at_s < -0.002 && points[1].at_s <= 0.0,
             "{points:?}"
         );
         assert!(points[2].at_s >= 0.003, "{points:?}");

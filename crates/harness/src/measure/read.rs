@@ -107,10 +107,6 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
 }
 
 /// The job's file, open and with its metadata read, for as many readers as there will be.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one, and a box would be counted in the heap"
-)]
 enum Opened {
     /// One reader, once: it takes what was opened, and frees in the window what it does not need.
     Once(Option<ReaderBuilder<File>>),

@@ -68,8 +68,9 @@ pub(super) fn perform<T: Task>(
     together(tasks, moments)
 }
 
-/// A thread each. All of them stop at five places: when they are there, before the work, after it, before what they made
-/// is dropped, and after that. One that fails goes on to stop, so that nobody waits forever.
+/// A thread each. All of them stop at six places: when they are there, before the work, after it, before what they made
+/// is dropped, after that, and before they end, for that gives back more. One that fails goes on to stop, so that nobody
+/// waits forever.
 fn together<T: Task>(tasks: Vec<T>, moments: &mut impl Moments) -> Result<Vec<T::Facts>> {
     let count = tasks.len();
     let stops = Stops::new(count + 1);
@@ -82,6 +83,7 @@ fn together<T: Task>(tasks: Vec<T>, moments: &mut impl Moments) -> Result<Vec<T:
         stops.stop();
         stops.stop();
         let facts = task.finish();
+        stops.stop();
         stops.stop();
         // The thread that waits for this one goes on with the panic.
         performed.unwrap_or_else(|panic| resume_unwind(panic))?;
@@ -106,9 +108,12 @@ fn together<T: Task>(tasks: Vec<T>, moments: &mut impl Moments) -> Result<Vec<T:
         stops.stop();
         stops.stop();
         let dropped = done.and_then(|()| moments.dropped());
-        let facts = members
+        stops.stop();
+        // All of them have ended before any is heard: a settle sample looks at what is left of them.
+        let ended: Vec<_> = members.into_iter().map(|member| member.join()).collect();
+        let facts = ended
             .into_iter()
-            .map(|member| member.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            .map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)));
         let facts = facts.collect::<Result<Vec<_>>>()?;
         dropped?;
         Ok(facts)
@@ -169,24 +174,53 @@ impl Stops {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::time::Duration;
 
     use super::*;
 
-    /// Counts who is at work and who has dropped.
-    struct Counted<'a> {
-        performed: &'a AtomicUsize,
-        finished: &'a AtomicUsize,
+    /// How many tasks were performed and finished, and how many of their threads have ended.
+    #[derive(Default)]
+    struct Counts {
+        performed: AtomicUsize,
+        finished: AtomicUsize,
+        ended: AtomicUsize,
+    }
+
+    impl Counts {
+        fn now(&self) -> [usize; 3] {
+            [&self.performed, &self.finished, &self.ended].map(|count| count.load(SeqCst))
+        }
+    }
+
+    /// Counts the end of its thread.
+    struct End(Arc<Counts>);
+
+    impl Drop for End {
+        fn drop(&mut self) {
+            self.0.ended.fetch_add(1, SeqCst);
+        }
+    }
+
+    thread_local! {
+        static END: RefCell<Option<End>> = const { RefCell::new(None) };
+    }
+
+    struct Counted {
+        counts: Arc<Counts>,
         number: usize,
         /// `Some(false)` fails, `None` panics.
         well: Option<bool>,
     }
 
-    impl Task for Counted<'_> {
+    impl Task for Counted {
         type Facts = usize;
 
         fn perform(&mut self) -> Result<()> {
-            self.performed.fetch_add(1, SeqCst);
+            END.set(Some(End(Arc::clone(&self.counts))));
+            self.counts.performed.fetch_add(1, SeqCst);
             match self.well {
                 Some(true) => Ok(()),
                 Some(false) => bail!("number {} fails", self.number),
@@ -195,7 +229,7 @@ mod tests {
         }
 
         fn finish(self) -> usize {
-            self.finished.fetch_add(1, SeqCst);
+            self.counts.finished.fetch_add(1, SeqCst);
             self.number
         }
     }
@@ -208,22 +242,22 @@ mod tests {
         fn shrink(&mut self) {}
     }
 
-    /// What was performed and finished at each moment.
-    struct Seen<'a> {
-        performed: &'a AtomicUsize,
-        finished: &'a AtomicUsize,
-        seen: Vec<(usize, usize)>,
+    /// The counts at each moment.
+    struct Seen {
+        counts: Arc<Counts>,
+        seen: Vec<[usize; 3]>,
     }
 
-    impl Seen<'_> {
+    impl Seen {
         fn look(&mut self) -> Result<()> {
-            let now = (self.performed.load(SeqCst), self.finished.load(SeqCst));
-            self.seen.push(now);
+            // Time for a thread to do what it must not do yet.
+            thread::sleep(Duration::from_millis(5));
+            self.seen.push(self.counts.now());
             Ok(())
         }
     }
 
-    impl Moments for Seen<'_> {
+    impl Moments for Seen {
         fn begin(&mut self) -> Result<()> {
             self.look()
         }
@@ -237,39 +271,44 @@ mod tests {
         }
     }
 
-    fn performed(wells: &[Option<bool>]) -> (Result<Vec<usize>>, Vec<(usize, usize)>) {
-        let (performed, finished) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    /// What comes of tasks, and the counts at each moment and afterwards.
+    fn performed(wells: &[Option<bool>]) -> (Result<Vec<usize>>, Vec<[usize; 3]>) {
+        let counts = Arc::new(Counts::default());
         let mut seen = Seen {
-            performed: &performed,
-            finished: &finished,
+            counts: Arc::clone(&counts),
             seen: Vec::new(),
         };
         let mut prepare = |number: usize| {
             Ok(Counted {
-                performed: &performed,
-                finished: &finished,
+                counts: Arc::clone(&counts),
                 number,
                 well: wells[number],
             })
         };
         let facts = perform(wells.len(), &mut prepare, &mut seen);
-        (facts, seen.seen)
+        let mut seen = seen.seen;
+        seen.push(counts.now());
+        (facts, seen)
     }
 
     #[test]
     fn every_moment_finds_all_threads_at_the_same_place() {
-        for count in [1, 2, 7] {
-            let (facts, seen) = performed(&vec![Some(true); count]);
-            assert_eq!(facts.unwrap(), (0..count).collect::<Vec<_>>());
-            assert_eq!(seen, [(0, 0), (count, 0), (count, count)]);
+        for n in [2, 7] {
+            let (facts, seen) = performed(&vec![Some(true); n]);
+            assert_eq!(facts.unwrap(), (0..n).collect::<Vec<_>>());
+            assert_eq!(seen, [[0, 0, 0], [n, 0, 0], [n, n, 0], [n, n, n]]);
         }
+        // One does its work in this thread.
+        let (facts, seen) = performed(&[Some(true)]);
+        assert_eq!(facts.unwrap(), [0]);
+        assert_eq!(seen, [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 0]]);
     }
 
     #[test]
     fn one_that_fails_does_not_hold_up_the_others() {
         let (facts, seen) = performed(&[Some(true), Some(false), Some(true)]);
         assert_eq!(facts.unwrap_err().to_string(), "number 1 fails");
-        assert_eq!(seen, [(0, 0), (3, 0), (3, 3)]);
+        assert_eq!(seen, [[0, 0, 0], [3, 0, 0], [3, 3, 0], [3, 3, 3]]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod env;
 mod explain;
+mod modes;
 mod project;
 mod read;
 mod readme;
