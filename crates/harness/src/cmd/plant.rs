@@ -7,6 +7,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -17,6 +18,9 @@ use crate::output;
 use crate::sys::machine::Thp;
 use crate::sys::mapping::{Advice, MappedFile, Region};
 use crate::sys::plant::c_leak;
+
+/// Longer than the decay that is set for [`PlantCase::LazyBlock`].
+const DECAY: Duration = Duration::from_millis(200);
 
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -95,6 +99,11 @@ fn plant(case: PlantCase, bytes: usize) -> Result<(usize, Explanation)> {
             // jemalloc keeps nothing of blocks above 8 MiB, however it is set.
             let blocks: Vec<_> = (0..bytes >> 20).map(|_| vec![1_u8; 1 << 20]).collect();
             drop(black_box(blocks));
+            // jemalloc lets memory decay as time goes by and calls come in.
+            thread::sleep(DECAY);
+            for _ in 0..10_000 {
+                drop(black_box(Vec::<u8>::with_capacity(40_000)));
+            }
             Ok((bytes >> 20 << 20, explain::here()?))
         }
         PlantCase::Reserve => {
