@@ -19,9 +19,6 @@ use crate::sys::machine::Thp;
 use crate::sys::mapping::{Advice, MappedFile, Region};
 use crate::sys::plant::c_leak;
 
-/// Longer than the decay that is set for [`PlantCase::LazyBlock`].
-const DECAY: Duration = Duration::from_millis(200);
-
 const HUGE_PAGE: usize = 2 << 20;
 
 /// What is printed.
@@ -99,10 +96,12 @@ fn plant(case: PlantCase, bytes: usize) -> Result<(usize, Explanation)> {
             // jemalloc keeps nothing of blocks above 8 MiB, however it is set.
             let blocks: Vec<_> = (0..bytes >> 20).map(|_| vec![1_u8; 1 << 20]).collect();
             drop(black_box(blocks));
-            // jemalloc lets memory decay as time goes by and calls come in.
-            thread::sleep(DECAY);
-            for _ in 0..10_000 {
-                drop(black_box(Vec::<u8>::with_capacity(40_000)));
+            // jemalloc lets memory decay step by step, as time goes by and calls come in.
+            for _ in 0..40 {
+                thread::sleep(Duration::from_millis(5));
+                for _ in 0..5000 {
+                    drop(black_box(Vec::<u8>::with_capacity(40_000)));
+                }
             }
             Ok((bytes >> 20 << 20, explain::here()?))
         }
