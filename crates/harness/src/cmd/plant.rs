@@ -7,6 +7,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -95,6 +96,13 @@ fn plant(case: PlantCase, bytes: usize) -> Result<(usize, Explanation)> {
             // jemalloc keeps nothing of blocks above 8 MiB, however it is set.
             let blocks: Vec<_> = (0..bytes >> 20).map(|_| vec![1_u8; 1 << 20]).collect();
             drop(black_box(blocks));
+            // jemalloc lets memory decay step by step, as time goes by and calls come in.
+            for _ in 0..40 {
+                thread::sleep(Duration::from_millis(5));
+                for _ in 0..5000 {
+                    drop(black_box(Vec::<u8>::with_capacity(40_000)));
+                }
+            }
             Ok((bytes >> 20 << 20, explain::here()?))
         }
         PlantCase::Reserve => {

@@ -106,7 +106,8 @@ fn pages_given_back_lazily_are_lazily_freed() {
 #[test]
 fn an_allocator_that_decays_to_muzzy_frees_lazily() {
     if JEMALLOC {
-        let settings = "dirty_decay_ms:0,muzzy_decay_ms:-1";
+        // At 0 it gives pages back at once, and never lazily.
+        let settings = "dirty_decay_ms:10,muzzy_decay_ms:-1";
         let planted = plant("lazy-block", &[("_RJEM_MALLOC_CONF", settings)]).unwrap();
         planted.is_in("lazily-freed", planted.bytes);
     }
