@@ -341,9 +341,3 @@ mod tests {
         }
     }
 }
-
-/// Stub.
-#[must_use]
-pub fn enough(_samples: &[Sample], _width: f64) -> bool {
-    false
-}
