@@ -291,9 +291,9 @@ mod tests {
         let refused = Window::open(Kind::Heap).map(|_| ()).unwrap_err();
         let said = refused.to_string();
         let expected = if cfg!(feature = "bare") {
-            "take heap samples with one built without it"
+            "take samples of kind heap with one built without it"
         } else {
-            "a heap sample needs counting from the start"
+            "a sample of kind heap needs counting from the start"
         };
         assert!(said.contains(expected), "{said}");
     }

@@ -185,14 +185,15 @@ mod tests {
     #[cfg(not(any(feature = "jemalloc", feature = "mimalloc", feature = "snmalloc")))]
     #[test]
     fn a_reset_forgets_the_peak() {
-        const BYTES: usize = 256 << 20;
+        const BYTES: usize = 1 << 30;
         drop(std::hint::black_box(vec![1_u8; BYTES]));
         let before = Resident::now().unwrap();
         assert!(before.peak_bytes >= BYTES as u64);
         // A kernel or sandbox that refuses is flagged in the sample, so it is no failure here.
         if reset_peak().is_ok() {
             let after = Resident::now().unwrap();
-            assert!(after.peak_bytes < before.peak_bytes / 2, "{after:?}");
+            // Other tests hold some hundred MiB meanwhile.
+            assert!(after.peak_bytes < before.peak_bytes / 4 * 3, "{after:?}");
         }
     }
 }

@@ -181,3 +181,31 @@ fn a_damaged_environment_costs_the_machine_and_not_the_table() {
             .stderr(contains("note: no machine is shown").and(contains("environment.json")));
     }
 }
+
+#[test]
+fn one_build_is_not_called_another_than_itself() {
+    let recorded = Recorded::new();
+    let aa = || {
+        let mut command = alloquet();
+        command.current_dir(recorded.folder.path());
+        command.args(["aa", "made.csv", "--halves", "50"]).assert()
+    };
+    // One timed sample of each cell is nothing to halve.
+    aa().failure()
+        .stderr(contains("no cell with 12 timed samples"));
+    let mut writer = SampleWriter::append(recorded.path("made.csv")).unwrap();
+    for repetition in 1..24 {
+        let sample = Sample {
+            repetition,
+            wall_s: Some(0.75 + f64::from(repetition % 7) / 100.0),
+            ..sample(LAST, Workload::Read, "wide", Kind::Rss)
+        };
+        writer.write(&sample).unwrap();
+    }
+    let expected = contains("read wide, upstream on system: 24 samples")
+        .and(contains(
+            "of 50 halvings called real (12 pairs, 3.9 % are expected)",
+        ))
+        .and(contains("max-rss: 0 of 50"));
+    aa().success().stdout(expected);
+}
