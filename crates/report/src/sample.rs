@@ -200,9 +200,9 @@ pub struct Sample {
     pub anon_huge_bytes: Option<u64>,
     /// Bytes live at the window's end by the allocator's own statistics.
     pub allocator_live_bytes: Option<u64>,
-    /// Bytes that the allocator had from the system at the window's end, by its own statistics.
+    /// Bytes that the allocator could use at the window's end without asking the system, by its own statistics.
     pub allocator_committed_bytes: Option<u64>,
-    /// Bytes of address space that the allocator kept without memory behind it at the window's end.
+    /// Those of them that were neither live nor the allocator's own records.
     pub allocator_retained_bytes: Option<u64>,
     /// Bytes in use in libc's own heap at the window's end (`mallinfo2`).
     pub libc_heap_bytes: Option<u64>,

@@ -111,6 +111,12 @@ pub(crate) struct RssMeasures {
     pub(crate) lazy_free_bytes: Option<u64>,
     /// `AnonHugePages` at the end of the window, in bytes.
     pub(crate) anon_huge_bytes: Option<u64>,
+    /// Bytes live at the end of the window, by the allocator's own statistics.
+    pub(crate) allocator_live_bytes: Option<u64>,
+    /// Bytes that the allocator could use then without asking the system, by its own statistics.
+    pub(crate) allocator_committed_bytes: Option<u64>,
+    /// Those of them that were neither live nor its own records.
+    pub(crate) allocator_retained_bytes: Option<u64>,
     /// Bytes in use in libc's own heap at the end of the window; this and the next two where libc tells.
     pub(crate) libc_heap_bytes: Option<u64>,
     /// Bytes free in libc's own heap at the end of the window.
@@ -203,6 +209,7 @@ impl Window {
                 // The clock has stopped, so these may take their time.
                 let rollup = SmapsRollup::now().ok();
                 let libc_heap = allocator::mallinfo2();
+                let statistics = allocator::statistics();
                 Measures::Rss(RssMeasures {
                     wall_s: seconds(wall),
                     user_s: seconds(usage.user),
@@ -221,6 +228,9 @@ impl Window {
                     private_dirty_bytes: rollup.map(|rollup| rollup.private_dirty_bytes),
                     lazy_free_bytes: rollup.map(|rollup| rollup.lazy_free_bytes),
                     anon_huge_bytes: rollup.map(|rollup| rollup.anon_huge_bytes),
+                    allocator_live_bytes: statistics.live_bytes,
+                    allocator_committed_bytes: statistics.committed_bytes,
+                    allocator_retained_bytes: statistics.retained_bytes,
                     libc_heap_bytes: libc_heap.map(|heap| heap.live_bytes()),
                     libc_free_bytes: libc_heap.map(|heap| heap.free_bytes),
                     libc_free_after_bytes: None,

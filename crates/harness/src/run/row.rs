@@ -214,6 +214,9 @@ fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
     sample.private_dirty_bytes = rss.private_dirty_bytes;
     sample.lazy_free_bytes = rss.lazy_free_bytes;
     sample.anon_huge_bytes = rss.anon_huge_bytes;
+    sample.allocator_live_bytes = rss.allocator_live_bytes;
+    sample.allocator_committed_bytes = rss.allocator_committed_bytes;
+    sample.allocator_retained_bytes = rss.allocator_retained_bytes;
     sample.libc_heap_bytes = rss.libc_heap_bytes;
     sample.libc_free_bytes = rss.libc_free_bytes;
     sample.libc_free_after_bytes = rss.libc_free_after_bytes;

@@ -1,6 +1,7 @@
 //! The waterfall: from live heap to resident memory, part by part.
 
 use alloquet_core::Purpose;
+use alloquet_report::format::mib;
 use alloquet_report::parts::{Part, Source};
 
 use super::account::Totals;
@@ -35,7 +36,8 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
         &format!(
             "live bytes in pages that are not resident ({}, by pagemap), or that are all zeros in a huge page ({}, taken \
              for never written)",
-            totals.live_nowhere, totals.live_untouched
+            mib(totals.live_nowhere),
+            mib(totals.live_untouched)
         ),
     );
     parts.add(
@@ -51,10 +53,10 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
         &format!(
             "in use by C code: {} in chunks of their own, known by their headers and resident by pagemap; {} of {} in \
              arenas, by mallinfo2; the ledger knows of {} in codecs",
-            totals.c_mapped,
-            c_side.in_arenas,
-            c_side.asked,
-            ledger(reading, Purpose::Codec)
+            mib(totals.c_mapped),
+            mib(c_side.in_arenas),
+            mib(c_side.asked),
+            mib(ledger(reading, Purpose::Codec))
         ),
     );
     let pages = if shared_with_c { 0 } else { totals.never_held };
@@ -64,8 +66,9 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
         Derived,
         &format!(
             "headers, and bytes of size classes beyond what was asked for ({}, measured where blocks are); pages that \
-             never held a block and are nothing else ({pages})",
-            totals.overhead
+             never held a block and are nothing else ({})",
+            mib(totals.overhead),
+            mib(pages)
         ),
     );
     parts.add(
@@ -74,7 +77,8 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
         Derived,
         &format!(
             "pages and parts of pages that once held a block and hold none ({}), and free chunks of C's ({})",
-            c_side.freed, c_side.free_of_c
+            mib(c_side.freed),
+            mib(c_side.free_of_c)
         ),
     );
     parts.add(
@@ -102,7 +106,8 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
         &format!(
             "stacks ({}; a thread's is what lies behind a guard and never held a block), the binary, its libraries and \
              their data ({})",
-            totals.stacks, totals.image
+            mib(totals.stacks),
+            mib(totals.image)
         ),
     );
     parts.add(
