@@ -3,6 +3,7 @@
 #
 #   scripts/run-matrix.sh [MATRIX] [OPTIONS]             a matrix of bench-data/matrices (default: quick)
 #   scripts/run-matrix.sh --file FILE [OPTIONS]          which allocator and strategy for my file?
+#   scripts/run-matrix.sh --file FILE --within SIZE      does it fit in so much memory, and what gets it there?
 #
 #   --file FILE         measure reading this Parquet file
 #   --write             with --file: measure writing its contents anew
@@ -15,7 +16,7 @@
 #
 # A matrix with the strategy upstream-eager, such as gh-11149, gets binaries that have it.
 #
-# All other options go to `alloquet run`, `read` or `write`, such as --reps, --seed, --strategy,
+# All other options go to `alloquet run`, `read`, `write` or `fit`, such as --reps, --seed, --strategy,
 # --dataset, --format: `target/matrix/release/alloquet-system run --help` lists them.
 set -euo pipefail
 caller=$PWD
@@ -31,12 +32,16 @@ profile=release
 results=results/local
 matrix=
 file=
-command=read
+write=
+within=
 pass=()
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
-    --write) command=write; shift ;;
+    --write) write=1; shift ;;
+    --within) [ $# -ge 2 ] || fail "$1 needs a value"
+      within=$2; shift 2 ;;
+    --explain | --settle | --resume | --dry-run) pass+=("$1"); shift ;;
     --file | --key-file | --allocators | --profile | --results)
       [ $# -ge 2 ] || fail "$1 needs a value"
       case $1 in
@@ -55,7 +60,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ -z "$file" ] || [ -z "$matrix" ] || fail "name a matrix or a --file, not both"
-[ -n "$file" ] || [ "$command" = read ] || fail "--write writes the contents of a --file: name one"
+[ -n "$file" ] || [ -z "$write$within" ] || fail "--write and --within are of a --file: name one"
 [ -z "$file" ] || [ -r "$file" ] || fail "cannot read $file"
 
 # The older parquet crate is in a build only where it is asked for.
@@ -91,6 +96,14 @@ done
 [ -n "$first" ] || fail "--allocators names none"
 
 if [ -n "$file" ]; then
+  command=read
+  if [ -n "$within" ]; then
+    command=fit
+    pass+=(--within "$within")
+    [ -z "$write" ] || pass+=(--write)
+  elif [ -n "$write" ]; then
+    command=write
+  fi
   exec "$first" "$command" "$file" --results "$results" "${with[@]}" "${pass[@]}"
 fi
 exec "$first" run "${matrix:-quick}" --results "$results" "${with[@]}" "${pass[@]}"
