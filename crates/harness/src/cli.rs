@@ -51,6 +51,8 @@ pub(crate) enum Command {
     /// Say where resident memory is when the heap is largest: of recorded samples, or of a file of your own; of one cell,
     /// or of two side by side.
     Explain(ExplainArgs),
+    /// Draw memory over time, of samples that were recorded with --timeline.
+    Timeline(TimelineArgs),
     /// Find out whether a file can be read, or written anew, within so much memory, and which knob gets it there.
     Fit(FitArgs),
     /// Generate the Parquet files of datasets, and report the page sizes they have.
@@ -140,24 +142,8 @@ pub(crate) struct ReadArgs {
 pub(crate) struct ExplainArgs {
     /// A CSV of samples (which ends in .csv), measured with --explain; or a Parquet file, which is measured first.
     pub(crate) input: PathBuf,
-    /// A strategy, or two to stand side by side. Of a Parquet file, upstream if not given.
-    #[arg(long, value_name = "STRATEGY")]
-    pub(crate) strategy: Vec<String>,
-    /// Of a CSV: this run; the last of the file if not given.
-    #[arg(long, value_name = "RUN_ID")]
-    pub(crate) run: Option<String>,
-    /// Of a CSV: this dataset; can be repeated.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) dataset: Vec<String>,
-    /// Of a CSV: this allocator; can be repeated.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) allocator: Vec<String>,
-    /// Of a CSV: these settings, as its column has them, or default; can be repeated.
-    #[arg(long, value_name = "SETTINGS")]
-    pub(crate) settings: Vec<String>,
-    /// Of a CSV: what the writer was told, as its column has it; can be repeated.
-    #[arg(long, value_name = "PROPERTIES")]
-    pub(crate) properties: Vec<String>,
+    #[command(flatten)]
+    pub(crate) cells: CellArgs,
     /// Of a CSV: every cell, one after the other.
     #[arg(long)]
     pub(crate) all: bool,
@@ -183,6 +169,50 @@ pub(crate) struct ExplainArgs {
     // Last, for it has many.
     #[command(flatten)]
     pub(crate) measuring: MeasuringArgs,
+}
+
+/// Arguments of `timeline`.
+#[derive(Debug, Args)]
+pub(crate) struct TimelineArgs {
+    /// A CSV of samples, measured with --timeline.
+    pub(crate) csv: PathBuf,
+    #[command(flatten)]
+    pub(crate) cells: CellArgs,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = DrawingFormat::Text)]
+    pub(crate) format: DrawingFormat,
+}
+
+/// Which of the cells of a CSV.
+#[derive(Debug, Args)]
+pub(crate) struct CellArgs {
+    /// This strategy; can be repeated. Of a Parquet file: what to measure, upstream if not given.
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) strategy: Vec<String>,
+    /// Of a CSV: this run; the last of the file if not given.
+    #[arg(long, value_name = "RUN_ID")]
+    pub(crate) run: Option<String>,
+    /// Of a CSV: this dataset; can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dataset: Vec<String>,
+    /// Of a CSV: this allocator; can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allocator: Vec<String>,
+    /// Of a CSV: these settings, as its column has them, or default; can be repeated.
+    #[arg(long, value_name = "SETTINGS")]
+    pub(crate) settings: Vec<String>,
+    /// Of a CSV: what the writer was told, as its column has it; can be repeated.
+    #[arg(long, value_name = "PROPERTIES")]
+    pub(crate) properties: Vec<String>,
+}
+
+/// How something is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DrawingFormat {
+    /// With characters, for a terminal.
+    Text,
+    /// As SVG, of one cell.
+    Svg,
 }
 
 /// How what was worked out is shown.

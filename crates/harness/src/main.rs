@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Read(args) => cmd::read::run(&args),
         Command::Write(args) => cmd::write::run(&args),
         Command::Explain(args) => cmd::explain::run(&args),
+        Command::Timeline(args) => cmd::timeline::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Fit(args) => cmd::fit::run(&args),
         Command::Generate(args) => cmd::generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::List(args) => cmd::list::run(&args).map(|()| ExitCode::SUCCESS),

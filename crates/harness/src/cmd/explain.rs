@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use alloquet_report::cell::Cell;
 use alloquet_report::companions::Companions;
 use alloquet_report::explain::{Explained, render, render_pair};
 use alloquet_report::sample::{Kind, Sample, Status, Workload, read_samples};
 use alloquet_report::table::Format;
 use anyhow::{Result, bail, ensure};
 
+use super::cells::{chosen, name, names};
 use super::keys::keys;
 use super::show::options;
 use crate::cli::{ExplainArgs, ReportFormat};
@@ -42,6 +42,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
             remark(format_args!("note: {warning}"));
         }
         let run = args
+            .cells
             .run
             .clone()
             .or_else(|| read.rows.last().map(|sample| sample.run_id.clone()));
@@ -74,10 +75,10 @@ fn measure(args: &ExplainArgs) -> Result<ExitCode> {
     } else {
         Workload::Read
     };
-    let strategies = if args.strategy.is_empty() {
+    let strategies = if args.cells.strategy.is_empty() {
         vec!["upstream".to_owned()]
     } else {
-        args.strategy.clone()
+        args.cells.strategy.clone()
     };
     check_strategies(workload, &strategies)?;
     let mut plan = Plan {
@@ -155,11 +156,7 @@ fn show(
         !explained.is_empty(),
         "{place} has no explained samples: measure with --explain, or with explain = true in the matrix"
     );
-    let chosen: Vec<&Sample> = explained
-        .iter()
-        .filter(|sample| is_chosen(args, sample))
-        .copied()
-        .collect();
+    let chosen = chosen(&args.cells, &explained);
     if let Some(failed) = chosen.iter().find(|sample| sample.status != Status::Ok) {
         bail!("{}: {}", name(failed), failed.error);
     }
@@ -204,42 +201,4 @@ fn show(
         ),
     };
     print(text)
-}
-
-fn is_chosen(args: &ExplainArgs, sample: &Sample) -> bool {
-    let among =
-        |asked: &[String], found: &str| asked.is_empty() || asked.iter().any(|a| a == found);
-    let settings: Vec<String> = args
-        .settings
-        .iter()
-        .map(|text| if text == "default" { "" } else { text }.to_owned())
-        .collect();
-    let allocator = args.allocator.is_empty()
-        || args
-            .allocator
-            .iter()
-            .any(|asked| *asked == sample.allocator || *asked == sample.label);
-    allocator
-        && among(&args.dataset, &sample.dataset)
-        && among(&args.strategy, &sample.strategy)
-        && among(&settings, &sample.settings)
-        && among(&args.properties, &sample.properties)
-}
-
-fn name(sample: &Sample) -> String {
-    let cell = Cell::of(sample);
-    let properties = if sample.properties.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", sample.properties)
-    };
-    format!(
-        "{} {}{properties} by {}",
-        sample.workload, sample.dataset, cell.lane
-    )
-}
-
-fn names(samples: &[&Sample]) -> String {
-    let names: Vec<String> = samples.iter().map(|sample| name(sample)).collect();
-    names.join("; ")
 }

@@ -1,6 +1,7 @@
 //! The commands, one file each: parse, load, compute, show.
 
 pub(crate) mod aa;
+mod cells;
 pub(crate) mod env;
 pub(crate) mod explain;
 pub(crate) mod fit;
@@ -12,5 +13,6 @@ pub(crate) mod read;
 pub(crate) mod run;
 mod show;
 pub(crate) mod table;
+pub(crate) mod timeline;
 pub(crate) mod worker;
 pub(crate) mod write;

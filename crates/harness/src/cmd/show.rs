@@ -7,6 +7,7 @@ use alloquet_report::table::{Format, Options, render};
 use alloquet_report::verify::verify;
 use anyhow::Result;
 
+use super::timeline::below;
 use crate::cli::OutputFormat;
 use crate::interruption::INTERRUPTED;
 use crate::output::{print, remark};
@@ -29,6 +30,9 @@ pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> 
                 ..options(format)
             };
             print(render(&outcome.samples, format, &options))?;
+            if format == Format::Terminal {
+                print(below(&outcome.samples, &outcome.companions))?;
+            }
         }
         None => print(alloquet_report::sample::to_csv(&outcome.samples)?)?,
     }
