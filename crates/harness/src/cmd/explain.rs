@@ -10,13 +10,14 @@ use anyhow::{Result, bail, ensure};
 
 use super::cells::{chosen, name, names};
 use super::keys::keys;
+use super::session::session;
 use super::show::options;
 use crate::cli::{ExplainArgs, ReportFormat};
 use crate::interruption::INTERRUPTED;
 use crate::measure::Writing;
 use crate::output::{print, remark};
-use crate::plan::{Input, Plan, Repetitions, Settings, Watch, Work, check_strategies};
-use crate::run::{Binary, Folders, Session, note_unused_variables};
+use crate::plan::{Input, Plan, Repetitions, Settings, Work, check_strategies};
+use crate::run::Folders;
 
 /// As many cells as stand beside one another.
 const MOST: usize = 2;
@@ -89,19 +90,16 @@ fn measure(args: &ExplainArgs) -> Result<ExitCode> {
         },
         settings: Settings::Defaults,
         works: vec![Work {
-            workload,
-            input: Input::File(args.input.clone()),
-            batch_rows: args.batch_rows.get(),
             writing: Writing {
                 situation: args.situation.into(),
                 ..Writing::default()
             },
-            strategies,
-            threads: 1,
-            concurrent: 1,
-            watch: Watch::default(),
-            memory_limit: None,
-            timeout_s: None,
+            ..Work::new(
+                workload,
+                Input::File(args.input.clone()),
+                args.batch_rows.get(),
+                strategies,
+            )
         }],
     };
     args.measuring.apply(&mut plan)?;
@@ -109,22 +107,9 @@ fn measure(args: &ExplainArgs) -> Result<ExitCode> {
         work.watch.explain = true;
     }
     plan.check_build()?;
-    note_unused_variables();
-    let outcome = Session {
-        plan,
-        binaries: Binary::all(&args.measuring.with)?,
-        seed: args.measuring.seed,
-        folders: Folders {
-            root: Default::default(),
-        },
-        results: args.results.clone(),
-        resume: false,
-        keys: keys(args.key_file.as_deref())?,
-        limit: args.measuring.limit(),
-        budget: args.measuring.budget(),
-        cpus: args.measuring.pin.clone(),
-    }
-    .run()?;
+    let keys = keys(args.key_file.as_deref())?;
+    let results = args.results.clone();
+    let outcome = session(plan, &args.measuring, Folders::none(), results, keys)?.run()?;
     if outcome.interrupted {
         remark("interrupted");
         return Ok(ExitCode::from(INTERRUPTED));

@@ -15,7 +15,7 @@ use crate::cli::FitArgs;
 use crate::interruption::INTERRUPTED;
 use crate::measure::{Writing, write_strategies};
 use crate::output::{print, remark};
-use crate::plan::{Bytes, Input, Plan, Repetitions, Settings, Watch, Work, check_strategies};
+use crate::plan::{Bytes, Input, Plan, Repetitions, Settings, Work, check_strategies};
 use crate::run::{Binary, Folders, Session, note_unused_variables};
 use crate::settings::presets;
 
@@ -202,20 +202,17 @@ impl Search<'_> {
 
     fn work(&self, batch_rows: usize, strategies: Vec<String>) -> Work {
         Work {
-            workload: self.workload(),
-            input: Input::File(self.args.file.clone()),
-            batch_rows,
             writing: Writing {
                 // A service that writes has no table in memory.
                 situation: Situation::Arriving,
                 ..Writing::default()
             },
-            strategies,
-            threads: 1,
-            concurrent: 1,
-            watch: Watch::default(),
-            memory_limit: None,
-            timeout_s: None,
+            ..Work::new(
+                self.workload(),
+                Input::File(self.args.file.clone()),
+                batch_rows,
+                strategies,
+            )
         }
     }
 
@@ -254,9 +251,7 @@ impl Search<'_> {
             plan,
             binaries,
             seed: None,
-            folders: Folders {
-                root: Default::default(),
-            },
+            folders: Folders::none(),
             results: self.args.results.clone(),
             resume: false,
             keys: keys(self.args.key_file.as_deref())?,

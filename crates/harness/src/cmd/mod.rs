@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod plant;
 pub(crate) mod read;
 pub(crate) mod run;
+mod session;
 mod show;
 pub(crate) mod table;
 pub(crate) mod timeline;

@@ -8,12 +8,12 @@ use alloquet_report::sample::Workload;
 use anyhow::Result;
 
 use super::keys::keys;
+use super::session::session;
 use super::show::show;
 use crate::cli::ReadArgs;
-use crate::measure::Writing;
 use crate::output::remark;
-use crate::plan::{Input, Plan, Repetitions, Settings, Watch, Work, check_strategies};
-use crate::run::{Binary, Folders, Session, note_unused_variables};
+use crate::plan::{Input, Plan, Repetitions, Settings, Work, check_strategies};
+use crate::run::Folders;
 
 /// Runs the command.
 ///
@@ -42,35 +42,16 @@ pub(crate) fn run(args: &ReadArgs) -> Result<ExitCode> {
             heap: defaults.heap,
         },
         settings: Settings::Defaults,
-        works: vec![Work {
-            workload: Workload::Read,
-            input: Input::File(args.file.clone()),
-            batch_rows: args.batch_rows.get(),
-            writing: Writing::default(),
+        works: vec![Work::new(
+            Workload::Read,
+            Input::File(args.file.clone()),
+            args.batch_rows.get(),
             strategies,
-            threads: 1,
-            concurrent: 1,
-            watch: Watch::default(),
-            memory_limit: None,
-            timeout_s: None,
-        }],
+        )],
     };
     args.measuring.apply(&mut plan)?;
-    note_unused_variables();
-    let outcome = Session {
-        plan,
-        binaries: Binary::all(&args.measuring.with)?,
-        seed: args.measuring.seed,
-        folders: Folders {
-            root: Default::default(),
-        },
-        results: args.results.clone(),
-        keys: keys(args.key_file.as_deref())?,
-        limit: args.measuring.limit(),
-        resume: false,
-        budget: args.measuring.budget(),
-        cpus: args.measuring.pin.clone(),
-    }
-    .run()?;
+    let keys = keys(args.key_file.as_deref())?;
+    let results = args.results.clone();
+    let outcome = session(plan, &args.measuring, Folders::none(), results, keys)?.run()?;
     show(&outcome, args.format)
 }

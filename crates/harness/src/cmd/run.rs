@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 
+use super::session::session;
 use super::show::show;
 use crate::cli::RunArgs;
 use crate::output::print;
 use crate::plan::{Input, Matrix, Plan, order};
-use crate::run::{Binary, Folders, Session, Setup, note_unused_variables};
+use crate::run::{Binary, Folders, Session, Setup};
 
 /// Runs the command.
 ///
@@ -35,24 +36,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             );
         }
     }
-    let binaries = Binary::all(&args.measuring.with)?;
     if args.dry_run {
+        let binaries = Binary::all(&args.measuring.with)?;
         return dry_run(&plan, &binaries, args.measuring.seed);
     }
-    note_unused_variables();
-    let outcome = Session {
-        plan,
-        binaries,
-        seed: args.measuring.seed,
-        folders,
-        results: Some(args.results.clone()),
+    let mut outcome = Session {
         resume: args.resume,
-        keys: None,
-        limit: args.measuring.limit(),
-        budget: args.measuring.budget(),
-        cpus: args.measuring.pin.clone(),
+        ..session(
+            plan,
+            &args.measuring,
+            folders,
+            Some(args.results.clone()),
+            None,
+        )?
     }
     .run()?;
+    outcome.can_resume = true;
     show(&outcome, args.format)
 }
 

@@ -41,9 +41,14 @@ pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> 
     }
     if outcome.interrupted {
         remark(format_args!(
-            "interrupted: {} of {} measured",
+            "interrupted: {} of {} measured{}",
             outcome.samples.len(),
-            plural(outcome.planned as u64, "sample")
+            plural(outcome.planned as u64, "sample"),
+            if outcome.can_resume {
+                "; the same command with --resume goes on"
+            } else {
+                ""
+            }
         ));
         return Ok(ExitCode::from(INTERRUPTED));
     }

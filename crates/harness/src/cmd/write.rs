@@ -7,12 +7,13 @@ use alloquet_report::sample::Workload;
 use anyhow::{Result, ensure};
 
 use super::keys::keys;
+use super::session::session;
 use super::show::show;
 use crate::cli::WriteArgs;
 use crate::measure::{Writing, write_strategies};
 use crate::output::remark;
-use crate::plan::{Input, Plan, Repetitions, Settings, Watch, Work, check_scale, check_strategies};
-use crate::run::{Binary, Folders, Session, note_unused_variables};
+use crate::plan::{Input, Plan, Repetitions, Settings, Work, check_scale, check_strategies};
+use crate::run::Folders;
 
 /// Runs the command.
 ///
@@ -35,23 +36,12 @@ pub(crate) fn run(args: &WriteArgs) -> Result<ExitCode> {
     };
     args.measuring.apply(&mut plan)?;
     plan.check_build()?;
-    note_unused_variables();
-    let outcome = Session {
-        plan,
-        binaries: Binary::all(&args.measuring.with)?,
-        seed: args.measuring.seed,
-        folders,
-        results: args.results.clone(),
-        keys: match args.dataset {
-            Some(_) => None,
-            None => keys(args.key_file.as_deref())?,
-        },
-        limit: args.measuring.limit(),
-        resume: false,
-        budget: args.measuring.budget(),
-        cpus: args.measuring.pin.clone(),
-    }
-    .run()?;
+    let keys = match args.dataset {
+        Some(_) => None,
+        None => keys(args.key_file.as_deref())?,
+    };
+    let results = args.results.clone();
+    let outcome = session(plan, &args.measuring, folders, results, keys)?.run()?;
     show(&outcome, args.format)
 }
 
@@ -94,20 +84,17 @@ fn works(args: &WriteArgs, input: Input) -> Result<Vec<Work>> {
     let mut works: Vec<Work> = Vec::new();
     for &situation in &args.situation {
         let work = Work {
-            workload: Workload::Write,
-            input: input.clone(),
-            batch_rows: args.batch_rows.get(),
             writing: Writing {
                 situation: situation.into(),
                 writers: args.writers,
                 changes: args.changes(),
             },
-            strategies: strategies.clone(),
-            threads: 1,
-            concurrent: 1,
-            watch: Watch::default(),
-            memory_limit: None,
-            timeout_s: None,
+            ..Work::new(
+                Workload::Write,
+                input.clone(),
+                args.batch_rows.get(),
+                strategies.clone(),
+            )
         };
         ensure!(
             !works.contains(&work),

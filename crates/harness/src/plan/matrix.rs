@@ -314,15 +314,7 @@ impl WorkTable {
             for &threads in &self.threads {
                 for &concurrent in &self.concurrent {
                     works.extend(self.datasets.iter().map(|dataset| Work {
-                        workload: self.workload,
-                        input: Input::Dataset {
-                            name: dataset.clone(),
-                            scale_rows: self.scale.rows,
-                            scale_columns: self.scale.columns,
-                        },
-                        batch_rows: self.batch_rows,
                         writing: writing.clone(),
-                        strategies: self.strategies.clone(),
                         threads,
                         concurrent,
                         watch: Watch {
@@ -333,6 +325,16 @@ impl WorkTable {
                         },
                         memory_limit: self.memory_limit,
                         timeout_s: self.timeout_s,
+                        ..Work::new(
+                            self.workload,
+                            Input::Dataset {
+                                name: dataset.clone(),
+                                scale_rows: self.scale.rows,
+                                scale_columns: self.scale.columns,
+                            },
+                            self.batch_rows,
+                            self.strategies.clone(),
+                        )
                     }));
                 }
             }

@@ -45,6 +45,29 @@ pub(crate) struct Work {
     pub(crate) timeout_s: Option<u64>,
 }
 
+impl Work {
+    /// Work that is done by one thread, without a limit, and looked at as every work is.
+    pub(crate) fn new(
+        workload: Workload,
+        input: Input,
+        batch_rows: usize,
+        strategies: Vec<String>,
+    ) -> Self {
+        Self {
+            workload,
+            input,
+            batch_rows,
+            writing: Writing::default(),
+            strategies,
+            threads: 1,
+            concurrent: 1,
+            watch: Watch::default(),
+            memory_limit: None,
+            timeout_s: None,
+        }
+    }
+}
+
 /// What is looked at besides heap, RSS and times: one sample of each cell for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watch {

@@ -67,7 +67,6 @@ mod tests {
     use alloquet_report::sample::Workload;
 
     use super::*;
-    use crate::measure::Writing;
     use crate::plan::{Input, Repetitions, Settings, Watch, Work};
 
     fn whole(plan: &Plan, setups: usize, seed: u64) -> Vec<Step> {
@@ -78,17 +77,10 @@ mod tests {
     }
 
     fn plan() -> Plan {
-        let work = |strategies: &[&str]| Work {
-            workload: Workload::Read,
-            input: Input::File(PathBuf::from("file.parquet")),
-            batch_rows: 1,
-            writing: Writing::default(),
-            strategies: strategies.iter().map(|&s| s.to_owned()).collect(),
-            threads: 1,
-            concurrent: 1,
-            watch: Watch::default(),
-            memory_limit: None,
-            timeout_s: None,
+        let work = |strategies: &[&str]| {
+            let strategies = strategies.iter().map(|&s| s.to_owned()).collect();
+            let file = Input::File(PathBuf::from("file.parquet"));
+            Work::new(Workload::Read, file, 1, strategies)
         };
         Plan {
             matrix: "test".to_owned(),

@@ -20,6 +20,13 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
+    /// For a user's own file, which needs none.
+    pub(crate) fn none() -> Self {
+        Self {
+            root: PathBuf::new(),
+        }
+    }
+
     /// Dataset definitions.
     pub(crate) fn datasets(&self) -> PathBuf {
         self.root.join("datasets")

@@ -67,6 +67,8 @@ pub(crate) struct Outcome {
     pub(crate) csv: Option<PathBuf>,
     /// Whether it was interrupted before its end.
     pub(crate) interrupted: bool,
+    /// Whether it can be gone on with: its command has an option for that.
+    pub(crate) can_resume: bool,
     /// Why the run ended early: the last sample could not be written.
     pub(crate) not_written: Option<SampleError>,
     /// How many samples it would have had.
@@ -145,6 +147,7 @@ impl Session {
         let stop = run.measure(&interrupted);
         Ok(Outcome {
             interrupted: matches!(stop, Some(Stop::Interrupted)),
+            can_resume: false,
             planned: run.session.plan.samples(run.setups.len()),
             samples: run.samples,
             companions: run.companions,
