@@ -20,7 +20,7 @@ impl Allocator for System {
     fn version() -> Version {
         Version {
             version: crate::sys::libc_version(),
-            source: "gnu_get_libc_version()",
+            source: crate::sys::LIBC_VERSION_SOURCE,
         }
     }
 
@@ -64,7 +64,10 @@ impl Allocator for System {
     }
 
     fn has_unread(name: &str, settings: &Settings) -> bool {
-        name.starts_with("glibc.") && (settings.is_empty() || !name.starts_with("glibc.malloc."))
+        // macOS's malloc has none of them.
+        cfg!(not(target_os = "macos"))
+            && name.starts_with("glibc.")
+            && (settings.is_empty() || !name.starts_with("glibc.malloc."))
     }
 
     fn statistics() -> Statistics {
