@@ -119,7 +119,7 @@ fn finish(
     let complaints = std::thread::spawn(move || read(stderr));
     let answer = read(child.stdout.take());
     let complaints = complaints.join().unwrap_or_default();
-    // Both pipes are closed, so the worker is as good as gone.
+    // Not every system's handle may be used once the child was waited for. Both pipes are closed: it is as good as gone.
     let watched_to_here = watchdog.take_if(|_| Handle::ENDS_WITH_WAITING);
     let killed_before = watched_to_here.is_some_and(Watchdog::stop);
     let waited = child.wait4();

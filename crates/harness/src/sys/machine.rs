@@ -5,8 +5,9 @@ use alloquet_report::format::mib;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CgroupLimits;
+use super::libc_version;
 use super::memory::Resident;
-use super::system::{LIBC, libc_version, machine as of_system};
+use super::system::{LIBC, machine as of_system};
 
 /// The facts of this machine. What could not be learnt is empty or absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,7 +67,7 @@ impl Machine {
             memory_bytes: memory.memory_bytes,
             swap_bytes: memory.swap_bytes,
             kernel: format!("{sysname} {release} {machine}"),
-            libc: format!("{LIBC} {}", libc_version()),
+            libc: format!("{LIBC} {}", libc_version().0),
             page_bytes: rustix::param::page_size(),
             thp: Thp::now(),
             cgroup: CgroupLimits::now(),

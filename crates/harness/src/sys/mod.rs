@@ -34,6 +34,5 @@ pub(crate) mod spoilers;
 pub(crate) mod usage;
 
 pub(crate) use self::system::{
-    CAN_EXPLAIN, CAN_PIN, HAS_HUGE_PAGES, LEFT_OUT, LIBC_VERSION_SOURCE, affinity, libc_version,
-    process, thp,
+    CAN_EXPLAIN, CAN_PIN, HAS_HUGE_PAGES, LEFT_OUT, affinity, libc_version, process, thp,
 };

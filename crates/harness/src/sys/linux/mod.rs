@@ -34,21 +34,21 @@ pub(super) const LIBC: &str = if cfg!(target_env = "gnu") {
     "libc"
 };
 
-/// What [`libc_version`] asks.
-pub(crate) const LIBC_VERSION_SOURCE: &str = "gnu_get_libc_version()";
+/// What tells the C library's version.
+const LIBC_VERSION_SOURCE: &str = "gnu_get_libc_version()";
 
-/// The C library's version, such as `2.36`; `unknown` where the library has no way to tell.
+/// The C library's version, such as `2.36`, and what told it; `unknown` where the library has no way to tell.
 #[cfg(target_env = "gnu")]
-pub(crate) fn libc_version() -> String {
+pub(crate) fn libc_version() -> (String, &'static str) {
     // SAFETY: takes nothing and returns a constant.
     let version = unsafe { libc::gnu_get_libc_version() };
     // SAFETY: glibc returns a NUL-terminated string with static lifetime.
     let version = unsafe { std::ffi::CStr::from_ptr(version) };
-    version.to_string_lossy().into_owned()
+    (version.to_string_lossy().into_owned(), LIBC_VERSION_SOURCE)
 }
 
-/// The C library's version, such as `2.36`; `unknown` where the library has no way to tell.
+/// The C library's version, such as `2.36`, and what told it; `unknown` where the library has no way to tell.
 #[cfg(not(target_env = "gnu"))]
-pub(crate) fn libc_version() -> String {
-    "unknown".to_owned()
+pub(crate) fn libc_version() -> (String, &'static str) {
+    ("unknown".to_owned(), LIBC_VERSION_SOURCE)
 }

@@ -1,7 +1,7 @@
 //! macOS, as far as it tells what Linux does: resident size and its peak by mach's `task_info`, CPU time and faults by
 //! `getrusage`, the machine by `sysctl`.
 //!
-//! It is compiled and linted for `aarch64-apple-darwin`; it was never run.
+//! It is type-checked and linted for `aarch64-apple-darwin`, on Linux; it was never linked or run.
 
 pub(crate) mod affinity;
 pub(super) mod machine;
@@ -42,10 +42,10 @@ pub(super) const BLOCK_BYTES: Option<u64> = None;
 /// The C library.
 pub(super) const LIBC: &str = "libSystem of macOS";
 
-/// What [`libc_version`] asks.
-pub(crate) const LIBC_VERSION_SOURCE: &str = "sysctl kern.osproductversion";
-
-/// The version of the system that the C library is a part of, such as `15.1`; `unknown` where it does not tell.
-pub(crate) fn libc_version() -> String {
-    machine::sysctl_text(c"kern.osproductversion").unwrap_or_else(|| "unknown".to_owned())
+/// The version of the system that the C library is a part of, such as `15.1`, and what told it; `unknown` where it does
+/// not tell.
+pub(crate) fn libc_version() -> (String, &'static str) {
+    let version = machine::sysctl_text(c"kern.osproductversion");
+    let version = version.unwrap_or_else(|| "unknown".to_owned());
+    (version, "sysctl kern.osproductversion")
 }
