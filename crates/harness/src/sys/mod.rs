@@ -1,7 +1,7 @@
 //! What the operating system says of this process and this machine. Reads; writes only `clear_refs`, the CPUs to run on
 //! and, around the start of another process, whether there are huge pages.
 //!
-//! What systems have each in their own way is in [`linux`] or [`macos`], which hold the same names. What reads `/proc` or
+//! What systems have each in their own way is in `linux` or `macos`, which hold the same names. What reads `/proc` or
 //! control groups and nothing else is here: where there are none, it finds none and says so.
 
 #[cfg(target_os = "linux")]
