@@ -66,8 +66,12 @@ unsafe fn chosen(block: *const u8) -> Footprint {
     ))
 ))]
 unsafe fn chosen(block: *const u8) -> Footprint {
+    #[cfg(not(target_os = "macos"))]
     // SAFETY: `block` is a live one of malloc's.
     let usable = unsafe { libc::malloc_usable_size(block.cast_mut().cast()) };
+    #[cfg(target_os = "macos")]
+    // SAFETY: `block` is a live one of malloc's.
+    let usable = unsafe { libc::malloc_size(block.cast()) };
     Footprint { usable, header: 0 }
 }
 

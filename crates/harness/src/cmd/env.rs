@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::allocator::{self as this_allocator, AllocatorFacts};
 use crate::cli::{EnvArgs, TextFormat};
 use crate::output::print;
+use crate::sys::LEFT_OUT;
 use crate::sys::build::Build;
 use crate::sys::machine::Machine;
 use crate::sys::spoilers::{Moment, spoilers};
@@ -165,7 +166,11 @@ impl fmt::Display for Environment {
             cgroup
                 .cpus
                 .map_or("no limit".to_owned(), |cpus| format!("{cpus}")),
-        )
+        )?;
+        if !LEFT_OUT.is_empty() {
+            writeln!(f, "\nNot measured on this system")?;
+        }
+        LEFT_OUT.iter().try_for_each(|what| writeln!(f, "  {what}"))
     }
 }
 

@@ -12,7 +12,6 @@ use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::allocator::{self, AllocatorFacts};
 use crate::cli::WorkerArgs;
@@ -22,7 +21,8 @@ use crate::settings::SetupSettings;
 use crate::sys::affinity;
 use crate::sys::build::Build;
 use crate::sys::machine::Thp;
-use crate::sys::memory::Resident;
+use crate::sys::memory::{RESIDENT_SOURCE, Resident};
+use crate::sys::process;
 
 /// Where the last panic was.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -79,8 +79,7 @@ fn reply_of(work: impl FnOnce() -> Result<DoneReply>) -> Reply {
 
 fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
     // A worker whose parent is gone measures for nobody.
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .context("cannot ask to end with the parent")?;
+    process::end_with_parent().context("cannot ask to end with the parent")?;
     let job = read_job(io::stdin().lock())?;
     ensure!(
         job.kind == args.kind.into(),
@@ -120,7 +119,7 @@ fn take_sample(args: &WorkerArgs) -> Result<DoneReply> {
         // Verifying what was written comes after the window, and counts in the parent's
         // `ru_maxrss`.
         let peak = Resident::now()
-            .context("cannot read /proc/self/status")?
+            .with_context(|| format!("cannot read {RESIDENT_SOURCE}"))?
             .peak_bytes;
         *process_max = peak.max(*process_max);
     }

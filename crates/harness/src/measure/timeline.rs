@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::looks::{Look, NO_LOOK, points};
 use crate::allocator;
-use crate::sys::memory::Statm;
+use crate::sys::memory::{STATM_SOURCE, Statm};
 
 /// The most points: 1 MiB, which is live and resident before the work begins. When they are full every second one goes,
 /// and the time between them doubles: at 1 ms that is after 16 seconds.
@@ -55,7 +55,7 @@ impl Timeline {
     /// `/proc` cannot be read.
     pub(super) fn start(interval_ms: u32) -> Result<Self> {
         let interval = Duration::from_millis(interval_ms.into());
-        let statm = Statm::open().context("cannot open /proc/self/statm")?;
+        let statm = Statm::open().with_context(|| format!("cannot open {STATM_SOURCE}"))?;
         let track = Mutex::new(Track::new(MOST_POINTS));
         let shared = Arc::new(Shared {
             statm,
@@ -124,7 +124,7 @@ impl Shared {
         let rss_bytes = self.statm.rss_bytes();
         Ok(Look {
             at_s: self.began.elapsed().as_secs_f64(),
-            rss_bytes: rss_bytes.context("cannot read /proc/self/statm")?,
+            rss_bytes: rss_bytes.with_context(|| format!("cannot read {STATM_SOURCE}"))?,
             lazy_free_bytes: None,
             heap_live_bytes: Some(allocator::heap_counts().live_bytes),
             ..NO_LOOK

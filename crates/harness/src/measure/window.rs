@@ -88,10 +88,10 @@ pub(crate) struct RssMeasures {
     pub(crate) rss_before_bytes: u64,
     /// Resident bytes at the end of the window, with everything still held.
     pub(crate) rss_end_bytes: u64,
-    /// The anonymous part of [`Self::rss_end_bytes`].
-    pub(crate) rss_anon_bytes: u64,
+    /// The anonymous part of [`Self::rss_end_bytes`]; this and the next where the system tells them.
+    pub(crate) rss_anon_bytes: Option<u64>,
     /// The file-backed part of [`Self::rss_end_bytes`].
-    pub(crate) rss_file_bytes: u64,
+    pub(crate) rss_file_bytes: Option<u64>,
     /// Resident bytes right after everything the work made was dropped.
     pub(crate) rss_after_bytes: u64,
     /// `VmHWM` over all phases so far: before the window, in it, and after what the work made was
@@ -101,8 +101,8 @@ pub(crate) struct RssMeasures {
     pub(crate) minor_faults: u64,
     /// Page faults of the window that waited for a device.
     pub(crate) major_faults: u64,
-    /// Bytes that a block device was read for in the window.
-    pub(crate) disk_read_bytes: u64,
+    /// Bytes that a block device was read for in the window, where the system tells them.
+    pub(crate) disk_read_bytes: Option<u64>,
     /// `Pss` at the end of the window, in bytes; this and the next three where the kernel has `smaps_rollup`.
     pub(crate) pss_bytes: Option<u64>,
     /// `Private_Dirty` at the end of the window, in bytes.
@@ -283,7 +283,12 @@ impl Closed {
 ///
 /// `/proc` cannot be read.
 pub(super) fn resident() -> Result<Resident> {
-    Resident::now().context("cannot read this process's resident memory from /proc/self/status")
+    Resident::now().with_context(|| {
+        format!(
+            "cannot read this process's resident memory from {}",
+            memory::RESIDENT_SOURCE
+        )
+    })
 }
 
 /// To the microsecond, which is what `getrusage` resolves.

@@ -204,12 +204,12 @@ fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
     sample.max_rss_bytes = Some(rss.max_rss_bytes);
     sample.rss_before_bytes = Some(rss.rss_before_bytes);
     sample.rss_after_bytes = Some(rss.rss_after_bytes);
-    sample.rss_anon_bytes = Some(rss.rss_anon_bytes);
-    sample.rss_file_bytes = Some(rss.rss_file_bytes);
+    sample.rss_anon_bytes = rss.rss_anon_bytes;
+    sample.rss_file_bytes = rss.rss_file_bytes;
     sample.process_max_rss_bytes = Some(rss.process_max_rss_bytes);
     sample.minor_faults = Some(rss.minor_faults);
     sample.major_faults = Some(rss.major_faults);
-    sample.disk_read_bytes = Some(rss.disk_read_bytes);
+    sample.disk_read_bytes = rss.disk_read_bytes;
     sample.pss_bytes = rss.pss_bytes;
     sample.private_dirty_bytes = rss.private_dirty_bytes;
     sample.lazy_free_bytes = rss.lazy_free_bytes;
@@ -220,7 +220,7 @@ fn fill_rss(sample: &mut Sample, rss: &RssMeasures) {
     sample.libc_heap_bytes = rss.libc_heap_bytes;
     sample.libc_free_bytes = rss.libc_free_bytes;
     sample.libc_free_after_bytes = rss.libc_free_after_bytes;
-    if rss.disk_read_bytes > 0 {
+    if rss.disk_read_bytes.is_some_and(|bytes| bytes > 0) {
         flag(sample, DISK_READS);
     }
 }
@@ -250,7 +250,11 @@ mod tests {
             fill_rss(&mut sample, &measures);
             (sample.disk_read_bytes, sample.flags)
         };
-        assert_eq!(filled(0), (Some(0), "swapped".to_owned()));
-        assert_eq!(filled(4096), (Some(4096), "swapped; disk-reads".to_owned()));
+        assert_eq!(filled(None), (None, "swapped".to_owned()));
+        assert_eq!(filled(Some(0)), (Some(0), "swapped".to_owned()));
+        assert_eq!(
+            filled(Some(4096)),
+            (Some(4096), "swapped; disk-reads".to_owned())
+        );
     }
 }

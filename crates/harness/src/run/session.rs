@@ -8,7 +8,7 @@ use alloquet_datagen::keys::KeySet;
 use alloquet_report::companions::{CompanionWriter, Companions};
 use alloquet_report::format::plural;
 use alloquet_report::sample::{Kind, Sample, SampleError, SampleWriter, Status};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::binary::Binary;
@@ -22,7 +22,7 @@ use crate::interruption::Interruption;
 use crate::measure::{Conduct, Job};
 use crate::output::remark;
 use crate::plan::{Plan, Step, Work, order};
-use crate::sys::group::MemoryGroup;
+use crate::sys::{self, group::MemoryGroup};
 
 /// A run that is about to begin.
 pub(crate) struct Session {
@@ -121,6 +121,7 @@ impl Session {
     /// but a row.
     pub(crate) fn run(self) -> Result<Outcome> {
         let setups = Setup::all(&self.binaries, &self.plan.settings)?;
+        self.check_system(&setups)?;
         let (facts, earlier) = self.begin(&setups)?;
         // Before anything is generated: a folder that cannot be written would waste it all.
         let writer = match &self.results {
@@ -157,6 +158,26 @@ impl Session {
                 _ => None,
             },
         })
+    }
+
+    /// Whether this system can do what is asked; what a sample can do without is no error.
+    fn check_system(&self, setups: &[Setup]) -> Result<()> {
+        let explains = self.plan.works.iter().any(|work| work.watch.explain);
+        ensure!(
+            sys::CAN_EXPLAIN || !explains,
+            "this system does not tell what is in each page, so nothing can be explained: leave out --explain, and \
+             explain = true in the matrix"
+        );
+        ensure!(
+            sys::CAN_PIN || self.cpus.is_empty(),
+            "this system keeps no process on chosen CPUs: leave out --pin"
+        );
+        let sets_huge_pages = setups.iter().any(|setup| setup.settings.thp.is_some());
+        ensure!(
+            sys::HAS_HUGE_PAGES || !sets_huge_pages,
+            "this system has no transparent huge pages to be allowed or not: leave thp out of the settings"
+        );
+        Ok(())
     }
 
     /// The run's names, and the samples that it has already where it is gone on with.

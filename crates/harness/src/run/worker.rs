@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 use wait4::{ResUse, Wait4};
 
 use alloquet_report::sample::Status;
@@ -16,6 +16,7 @@ use super::binary::{Binary, worker_environment};
 use crate::measure::{DoneReply, Job, Reply};
 use crate::plan::Bytes;
 use crate::sys::group::MemoryGroup;
+use crate::sys::process::Handle;
 use crate::sys::thp::with_thp;
 
 /// What a worker is held to.
@@ -108,7 +109,7 @@ fn finish(
     job: &Job,
     limits: &Limits,
 ) -> (Result<Box<DoneReply>, Ended>, Option<ResUse>) {
-    let watchdog = Watchdog::start(&child, limits.time);
+    let mut watchdog = Watchdog::start(&child, limits.time);
     // A worker that dies early breaks the pipe; what it died of is said below.
     if let (Some(mut stdin), Ok(line)) = (child.stdin.take(), serde_json::to_vec(job)) {
         let _ = stdin.write_all(&line);
@@ -118,8 +119,11 @@ fn finish(
     let complaints = std::thread::spawn(move || read(stderr));
     let answer = read(child.stdout.take());
     let complaints = complaints.join().unwrap_or_default();
+    // Not every system's handle may be used once the child was waited for. Both pipes are closed: it is as good as gone.
+    let watched_to_here = watchdog.take_if(|_| Handle::ENDS_WITH_WAITING);
+    let killed_before = watched_to_here.is_some_and(Watchdog::stop);
     let waited = child.wait4();
-    let killed = watchdog.is_some_and(Watchdog::stop);
+    let killed = killed_before || watchdog.is_some_and(Watchdog::stop);
     let reply = match (&waited, serde_json::from_slice::<Reply>(&answer)) {
         _ if killed => Err(Ended {
             status: Status::DidNotFinish,
@@ -161,14 +165,12 @@ struct Watchdog {
 }
 
 impl Watchdog {
-    /// Watches `child`; `None` where the system has no handles of processes (Linux before 5.3).
+    /// Watches `child`; `None` where the system has no handles of processes.
     fn start(child: &Child, limit: Duration) -> Option<Self> {
-        // A handle and not a number: the number may be another process's once the child was waited for.
-        let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok()?;
+        let process = Handle::of(child)?;
         let (finished, heard) = channel();
         let thread = std::thread::spawn(move || {
-            heard.recv_timeout(limit) == Err(RecvTimeoutError::Timeout)
-                && pidfd_send_signal(&process, Signal::KILL).is_ok()
+            heard.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) && process.kill()
         });
         Some(Self { finished, thread })
     }

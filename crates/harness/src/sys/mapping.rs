@@ -9,6 +9,8 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use super::system;
+
 /// As many tables as there can be at once.
 const MOST_TABLES: usize = 32;
 
@@ -67,13 +69,14 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// The kernel does not know the advice.
+    /// The kernel or the system does not know the advice.
     pub(crate) fn advise(&mut self, advice: Advice) -> io::Result<()> {
         let advice = match advice {
-            Advice::Free => libc::MADV_FREE,
-            Advice::HugePages => libc::MADV_HUGEPAGE,
-            Advice::NoHugePages => libc::MADV_NOHUGEPAGE,
+            Advice::Free => Some(libc::MADV_FREE),
+            Advice::HugePages => system::HUGE_PAGES,
+            Advice::NoHugePages => system::NO_HUGE_PAGES,
         };
+        let advice = advice.ok_or(io::ErrorKind::Unsupported)?;
         // SAFETY: this memory is a region's own, and no advice does more than zero it.
         let failed = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, advice) };
         if failed == 0 {

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use super::memory::{field, invalid, read_into};
+use super::proc::{field, invalid, read_into};
 
 const SMAPS_ROLLUP: &str = "/proc/self/smaps_rollup";
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
-/// The unit of `ru_inblock` on Linux, whatever the device's own.
-const BLOCK_BYTES: u64 = 512;
+use super::system::BLOCK_BYTES;
 
 /// Totals of this process since it started, all threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +19,8 @@ pub(crate) struct Usage {
     /// Page faults that waited for a device: a mapped file or swapped memory. Reading a file by system calls is none.
     pub(crate) major_faults: u64,
     /// Bytes that a block device was read for, by faults or system calls: what the page cache did not have. File
-    /// systems without a block device, such as those of a network, count nothing.
-    pub(crate) disk_read_bytes: u64,
+    /// systems without a block device, such as those of a network, count nothing. `None` where the system does not tell.
+    pub(crate) disk_read_bytes: Option<u64>,
 }
 
 impl Usage {
@@ -37,7 +36,8 @@ impl Usage {
             system: duration(usage.system_time()),
             minor_faults: u64::try_from(usage.minor_page_faults()).unwrap_or(0),
             major_faults: u64::try_from(usage.major_page_faults()).unwrap_or(0),
-            disk_read_bytes: u64::try_from(usage.block_reads()).unwrap_or(0) * BLOCK_BYTES,
+            disk_read_bytes: BLOCK_BYTES
+                .map(|bytes| u64::try_from(usage.block_reads()).unwrap_or(0) * bytes),
         })
     }
 
@@ -48,7 +48,10 @@ impl Usage {
             system: self.system.saturating_sub(earlier.system),
             minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
             major_faults: self.major_faults.saturating_sub(earlier.major_faults),
-            disk_read_bytes: self.disk_read_bytes.saturating_sub(earlier.disk_read_bytes),
+            disk_read_bytes: self
+                .disk_read_bytes
+                .zip(earlier.disk_read_bytes)
+                .map(|(now, earlier)| now.saturating_sub(earlier)),
         }
     }
 }
@@ -75,14 +78,17 @@ mod tests {
 
     #[test]
     fn what_was_used_is_the_difference() {
-        let now = Usage::now().unwrap();
+        let now = Usage {
+            disk_read_bytes: Some(8192),
+            ..Usage::now().unwrap()
+        };
         let later = Usage {
-            disk_read_bytes: now.disk_read_bytes + 4096,
+            disk_read_bytes: Some(8192 + 4096),
             major_faults: now.major_faults + 3,
             ..now
         };
         let used = later.since(&now);
-        assert_eq!((used.disk_read_bytes, used.major_faults), (4096, 3));
+        assert_eq!((used.disk_read_bytes, used.major_faults), (Some(4096), 3));
         assert_eq!((used.minor_faults, used.user), (0, Duration::ZERO));
     }
 }

@@ -11,7 +11,7 @@ static SPAWNING: Mutex<()> = Mutex::new(());
 /// Runs `spawn` with huge pages allowed in this process or not, as `allowed` says; `None`: as they are.
 ///
 /// A process that `spawn` starts inherits the flag, across `exec` too; `THP_enabled` in its `/proc/self/status` says so
-/// ([`super::machine::Thp::process_enabled`]). Afterwards the flag is here as it was. What other threads of this process
+/// ([`crate::sys::machine::Thp::process_enabled`]). Afterwards the flag is here as it was. What other threads of this process
 /// map meanwhile follows it; a process that another thread starts otherwise than by this function inherits it too.
 ///
 /// # Errors
