@@ -3,33 +3,17 @@
 //! They are written before the row, so the row says that they are whole: what belongs to no row is left out. A run
 //! that was killed between the two and resumed has written some of them twice; the later ones count.
 
+mod row;
+
 use crate::parts::{Part, PartRow};
-use crate::rows::{Row, RowWriter, columns, read_rows};
+use crate::rows::{RowWriter, columns, read_rows};
 use crate::sample::{Sample, SampleError};
 use crate::series::{Point, PointRow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What a sample is found by: its run, and its place in the run's order.
-pub type Key = (String, u32);
-
-/// A row of a companion: a sample's key, and one thing that the sample has several of.
-pub trait CompanionRow: Row {
-    /// The thing.
-    type Content;
-    /// The companion's name, such as `parts`.
-    const NAME: &'static str;
-
-    /// The row of one thing that a sample has.
-    fn new(sample: &Sample, content: &Self::Content) -> Self;
-    /// Whose it is.
-    fn key(&self) -> Key;
-    /// What it is called among those of its sample, of which no two are called the same.
-    fn name(&self) -> (String, u32);
-    /// The thing.
-    fn content(self) -> Self::Content;
-}
+pub use row::{CompanionRow, Key};
 
 /// The companion of a CSV: of `results/quick.csv` and `parts` it is `results/quick.parts.csv`.
 #[must_use]

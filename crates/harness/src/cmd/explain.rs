@@ -10,8 +10,8 @@ use anyhow::{Result, bail, ensure};
 
 use super::cells::{chosen, name, names};
 use super::keys::keys;
+use super::options::options;
 use super::session::session;
-use super::show::options;
 use crate::cli::{ExplainArgs, ReportFormat};
 use crate::interruption::INTERRUPTED;
 use crate::measure::Writing;

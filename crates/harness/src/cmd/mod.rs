@@ -8,6 +8,7 @@ pub(crate) mod fit;
 pub(crate) mod generate;
 mod keys;
 pub(crate) mod list;
+mod options;
 pub(crate) mod plant;
 pub(crate) mod read;
 pub(crate) mod run;

@@ -7,6 +7,7 @@ use alloquet_report::table::{Format, Options, render};
 use alloquet_report::verify::verify;
 use anyhow::Result;
 
+use super::options::options;
 use super::timeline::below;
 use crate::cli::OutputFormat;
 use crate::interruption::INTERRUPTED;
@@ -73,19 +74,4 @@ pub(crate) fn show(outcome: &Outcome, format: OutputFormat) -> Result<ExitCode> 
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// How tables are rendered here: as wide as the terminal.
-pub(crate) fn options(format: Format) -> Options {
-    let defaults = Options::default();
-    let width = match format {
-        Format::Terminal => terminal_width().unwrap_or(defaults.width),
-        _ => defaults.width,
-    };
-    Options { width, ..defaults }
-}
-
-fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    (size.ws_col >= 60).then_some(usize::from(size.ws_col))
 }

@@ -9,7 +9,7 @@ use alloquet_report::sample::{Sample, Workload, read_samples, to_csv};
 use alloquet_report::table::{Format, Options, render};
 use anyhow::{Result, ensure};
 
-use super::show::options;
+use super::options::options;
 use crate::cli::TableArgs;
 use crate::output::{print, remark};
 use crate::run::machines;

@@ -7,7 +7,7 @@ use alloquet_report::timeline::{render, svg};
 use anyhow::{Result, ensure};
 
 use super::cells::{chosen, name, names};
-use super::show::options;
+use super::options::options;
 use crate::cli::{DrawingFormat, TimelineArgs};
 use crate::output::{print, remark};
 
