@@ -7,9 +7,10 @@ use anyhow::{Result, ensure};
 use super::session::session;
 use super::show::show;
 use crate::cli::RunArgs;
-use crate::output::print;
+use crate::output::{print, remark};
 use crate::plan::{Input, Matrix, Plan, order};
 use crate::run::{Binary, Folders, Session, Setup};
+use crate::sys;
 
 /// Runs the command.
 ///
@@ -22,6 +23,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     };
     let matrix = Matrix::load(&folders.matrices(), &args.matrix)?;
     let mut plan = matrix.plan(&args.matrix)?;
+    for what in plan.leave_out(sys::CAN_EXPLAIN, sys::HAS_HUGE_PAGES) {
+        remark(format_args!(
+            "note: the matrix asks for {what}: this system has none, so they are left out"
+        ));
+    }
     select(&mut plan, args)?;
     args.measuring.apply(&mut plan)?;
     plan.check_build()?;

@@ -19,6 +19,7 @@ pub(crate) use self::matrix::{
 pub(crate) use self::order::{Step, order};
 pub(crate) use self::quantity::{Bytes, duration};
 use crate::measure::{WriteLane, Writing};
+use crate::settings::SetupSettings;
 
 /// What a cell works on: a file, and what is done with it, under fixed options.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,6 +190,31 @@ impl Plan {
         Ok(())
     }
 
+    /// Leaves out what a system cannot do that tells nothing of pages (`explains` is false), or has no huge pages. Says
+    /// what that was.
+    pub(crate) fn leave_out(&mut self, explains: bool, huge_pages: bool) -> Vec<&'static str> {
+        let mut left_out = Vec::new();
+        if !explains && self.works.iter().any(|work| work.watch.explain) {
+            for work in &mut self.works {
+                work.watch.explain = false;
+            }
+            left_out.push("explain samples");
+        }
+        if let Settings::Rows(rows) = &mut self.settings
+            && !huge_pages
+        {
+            let before = rows.len();
+            rows.retain(|(allocator, text)| {
+                let settings = SetupSettings::parse(allocator, text);
+                !settings.is_ok_and(|settings| settings.thp.is_some())
+            });
+            if rows.len() < before {
+                left_out.push("settings of huge pages");
+            }
+        }
+        left_out
+    }
+
     /// The repetitions that it has.
     pub(crate) fn rounds(&self) -> usize {
         let watched = self
@@ -225,4 +251,54 @@ fn kinds(plan: &Plan, work: &Work, repetition: usize) -> impl Iterator<Item = Ki
         .filter(move |(_, count)| repetition < *count)
         .map(|(kind, _)| kind);
     often.chain(work.watch.kinds().filter(move |_| repetition == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_system_cannot_do_is_left_out_and_named() {
+        let row = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let work = Work {
+            workload: Workload::Read,
+            input: Input::File("a.parquet".into()),
+            batch_rows: 1024,
+            writing: Writing::default(),
+            strategies: vec!["pooled".to_owned()],
+            threads: 1,
+            concurrent: 1,
+            watch: Watch {
+                explain: true,
+                settle: true,
+                ..Watch::default()
+            },
+            memory_limit: None,
+            timeout_s: None,
+        };
+        let asked = Plan {
+            matrix: "all".to_owned(),
+            repetitions: Repetitions { rss: 1, heap: 1 },
+            settings: Settings::Rows(vec![
+                row("system", "default"),
+                row("mimalloc", "purge_delay=0;thp=off"),
+            ]),
+            works: vec![work.clone(), work],
+        };
+
+        let mut plan = asked.clone();
+        assert!(plan.leave_out(true, true).is_empty());
+        assert_eq!(plan, asked);
+
+        let left_out = plan.leave_out(false, false);
+        assert_eq!(left_out, ["explain samples", "settings of huge pages"]);
+        assert_eq!(
+            plan.settings,
+            Settings::Rows(vec![row("system", "default")])
+        );
+        for work in &plan.works {
+            assert_eq!((work.watch.explain, work.watch.settle), (false, true));
+        }
+        assert!(plan.leave_out(false, false).is_empty());
+    }
 }

@@ -41,8 +41,8 @@ impl Earlier {
         };
         ensure!(
             of_plan == plan,
-            "the last run of {name}, {run_id}, had another matrix, other options, settings, builds or a another machine's \
-             binaries: give the same ones, or run without --resume"
+            "the last run of {name}, {run_id}, had another matrix, other options, settings, builds \
+             or binaries: give the same ones, or run without --resume"
         );
         let samples = read.rows.into_iter();
         Ok(Self {

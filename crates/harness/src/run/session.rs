@@ -165,8 +165,7 @@ impl Session {
         let explains = self.plan.works.iter().any(|work| work.watch.explain);
         ensure!(
             sys::CAN_EXPLAIN || !explains,
-            "this system does not tell what is in each page, so nothing can be explained: leave out --explain, and \
-             explain = true in the matrix"
+            "this system does not tell what is in each page, so nothing can be explained: leave out --explain"
         );
         ensure!(
             sys::CAN_PIN || self.cpus.is_empty(),

@@ -41,7 +41,7 @@ impl SetupSettings {
     /// * mimalloc's options: `purge_delay=0`;
     /// * jemalloc's: `dirty_decay_ms:0,muzzy_decay_ms:0`;
     /// * `thp=off` or `thp=on`;
-    /// * the name of a preset, [`presets`], or `default`.
+    /// * the name of a preset, [`presets()`], or `default`.
     ///
     /// # Errors
     ///
