@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Holds this program's figures against those of others, taken of the same work.
+
+    scripts/truth.py [--profile NAME] [FILE ...]
+
+Max RSS of a sample against VmHWM as a parent sees it that polls, and against `/usr/bin/time -v`; peak heap against valgrind's
+massif (system allocator) and against the profile that a build with the feature `dhat` writes. Without a FILE it generates three
+small datasets. Prints each pair and its ratio, and ends with 1 where one is further off than 1 %.
+
+Needs valgrind and GNU time.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BAR = 0.01
+DATASETS = [("wide-float", "1", "0.05"), ("wide-mixed", "1", "1"), ("lists", "0.1", "1")]
+WORK = [("read", "pooled"), ("read", "upstream"), ("write", "upstream")]
+
+
+def build(profile, features):
+    subprocess.run(
+        ["cargo", "build", "--quiet", "--package", "alloquet", "--profile", profile, "--features", features],
+        cwd=ROOT,
+        check=True,
+    )
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    built = target / ("debug" if profile == "dev" else profile) / "alloquet"
+    kept = Path(tempfile.mkdtemp()) / f"alloquet-{features or 'system'}"
+    kept.write_bytes(built.read_bytes())
+    kept.chmod(0o755)
+    return str(kept)
+
+
+def job(file, workload, kind, strategy, profile=None):
+    told = {"file": file, "workload": workload, "kind": kind, "strategy": strategy, "batch_rows": 8192}
+    told |= {"dataset": None, "keys": None, "conduct": {"profile": profile}}
+    return json.dumps(told).encode()
+
+
+def reply(output):
+    answer = json.loads(output)
+    if "error" in answer:
+        sys.exit(f"a worker failed: {answer['error']}")
+    return answer["outcome"]
+
+
+def worker(before, binary, kind, told):
+    done = subprocess.run([*before, binary, "worker", "--kind", kind], input=told, capture_output=True, env={}, check=False)
+    return reply(done.stdout), done.stderr.decode(errors="replace")
+
+
+def polled(binary, told):
+    """The sample's own outcome, and the largest VmHWM that was seen from outside."""
+    child = subprocess.Popen([binary, "worker", "--kind", "rss"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={})
+    child.stdin.write(told)
+    child.stdin.close()
+    seen = 0
+    while child.poll() is None:
+        try:
+            status = Path(f"/proc/{child.pid}/status").read_text()
+        except OSError:
+            break
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        # The window resets it, so the largest seen counts.
+        seen = max(seen, int(found[1]) * 1024 if found else 0)
+        time.sleep(0.0005)
+    return reply(child.stdout.read()), seen
+
+
+def massif(binary, told, folder):
+    """The outcome, the peak that massif saw, and what of it was zstd's, which is C and not counted."""
+    out = Path(folder) / "massif.out"
+    tool = ["valgrind", "--quiet", "--tool=massif", "--peak-inaccuracy=0", "--heap-admin=0", "--threshold=0"]
+    outcome, _ = worker([*tool, f"--massif-out-file={out}"], binary, "heap", told)
+    peak = next(part for part in out.read_text().split("#-----------\nsnapshot=") if "heap_tree=peak" in part)
+    size = int(re.search(r"^mem_heap_B=(\d+)$", peak, re.M)[1])
+    # Who called malloc stands one step in.
+    callers = re.findall(r"^ n\d+: (\d+) 0x[0-9A-F]+: (\S+)", peak, re.M)
+    return outcome, size, sum(int(bytes) for bytes, name in callers if "ZSTD" in name)
+
+
+def dhat(binary, told, path):
+    worker([], binary, "rss", told)
+    profile = json.loads(Path(path).read_text())
+    # Bytes of each place at the moment when all of them were most.
+    return sum(place["gb"] for place in profile["pps"])
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--profile", default="release", help="Cargo profile of the builds (default: release)")
+    arguments.add_argument("files", nargs="*", metavar="FILE", help="Parquet files in the clear")
+    args = arguments.parse_args()
+    system = build(args.profile, "")
+    profiled = build(args.profile, "dhat")
+    files = args.files
+    if not files:
+        for name, rows, columns in DATASETS:
+            command = [system, "generate", name, "--scale-rows", rows, "--scale-columns", columns, "--format", "json"]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+            files.append(str(ROOT / json.loads(done.stdout)[0]["path"]))
+
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for file in files:
+            for workload, strategy in WORK:
+                print(f"{workload} {Path(file).name} by {strategy}")
+
+                def held(what, ours, theirs):
+                    nonlocal missed
+                    ratio = ours / theirs
+                    off = abs(ratio - 1) > BAR
+                    missed += off
+                    mib = 1 << 20
+                    print(f"  {what:<44} {ours / mib:10.2f} MiB {theirs / mib:10.2f} MiB  {ratio:.4f}{'  MISSED' if off else ''}")
+
+                outcome, seen = polled(system, job(file, workload, "rss", strategy))
+                held("VmHWM, as seen by a polling parent", outcome["measures"]["process_max_rss_bytes"], seen)
+                outcome, said = worker(["/usr/bin/time", "-v"], system, "rss", job(file, workload, "rss", strategy))
+                timed = int(re.search(r"Maximum resident set size \(kbytes\): (\d+)", said)[1]) * 1024
+                held("VmHWM, against /usr/bin/time -v", outcome["measures"]["process_max_rss_bytes"], timed)
+
+                # The others see the whole process. A write whose table is larger while it is decoded or read back is
+                # largest outside its window, and then they speak of another moment.
+                outcome, peak, zstd = massif(system, job(file, workload, "heap", strategy), folder)
+                counted = outcome["measures"]["heap_peak_bytes"]
+                if workload == "write" and counted < 0.9 * (peak - zstd):
+                    print(f"  {'peak heap':<44} is outside the window: not compared")
+                    continue
+                held("peak heap, against massif without zstd's", counted, peak - zstd)
+                codec = (outcome.get("ledger") or {}).get("by_purpose", {}).get("codec", 0)
+                if codec:
+                    held("zstd's contexts by the ledger, against massif", codec, zstd)
+
+                path = str(Path(folder) / "dhat-heap.json")
+                counted = worker([], system, "heap", job(file, workload, "heap", strategy))[0]["measures"]["heap_peak_bytes"]
+                held("peak heap, against dhat", counted, dhat(profiled, job(file, workload, "rss", strategy, path), path))
+    print("all within 1 %" if missed == 0 else f"{missed} further off than 1 %")
+    sys.exit(missed > 0)
+
+
+if __name__ == "__main__":
+    main()
