@@ -12,5 +12,6 @@ mod readme;
 mod run;
 mod support;
 mod table;
+mod trust;
 mod worker;
 mod write;
