@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use alloquet_report::cell::Cell;
 use alloquet_report::companions::Companions;
 use alloquet_report::explain::{Explained, render, render_pair};
 use alloquet_report::sample::{Kind, Sample, Status, Workload, read_samples};
@@ -141,7 +142,13 @@ fn show(
         !explained.is_empty(),
         "{place} has no explained samples: measure with --explain, or with explain = true in the matrix"
     );
-    let chosen = chosen(&args.cells, &explained);
+    let mut chosen = chosen(&args.cells, &explained);
+    // Samples lie in the order in which they were taken, which is shuffled.
+    let asked = &args.cells.strategy;
+    chosen.sort_by_key(|sample| {
+        let place = asked.iter().position(|asked| *asked == sample.strategy);
+        (place, Cell::of(sample))
+    });
     if let Some(failed) = chosen.iter().find(|sample| sample.status != Status::Ok) {
         bail!("{}: {}", name(failed), failed.error);
     }

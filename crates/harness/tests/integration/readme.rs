@@ -115,7 +115,11 @@ fn the_documents_are_what_the_program_prints() {
         let mut command = alloquet();
         stdout(command.current_dir(ROOT).args(arguments.split_whitespace()))
     };
-    for document in ["README.md", "docs/column-costs.md"] {
+    for document in [
+        "README.md",
+        "docs/column-costs.md",
+        "docs/allocator-settings.md",
+    ] {
         if let Err(what) = check(&Path::new(ROOT).join(document), rewrite, print) {
             panic!("{what}");
         }
