@@ -123,6 +123,26 @@ fn command(job: &Value) -> Command {
     command
 }
 
+/// The folder of real files that `PARQUET_TEST_DATA` names, absolute or relative to the workspace.
+/// Without it a test says that it is skipped; in CI that is a failure.
+pub(crate) fn test_data() -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os("PARQUET_TEST_DATA") else {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "PARQUET_TEST_DATA must name the data folder of apache/parquet-testing in CI"
+        );
+        eprintln!(
+            "skipped: set PARQUET_TEST_DATA to the data folder of apache/parquet-testing to run this test"
+        );
+        return None;
+    };
+    Some(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(folder),
+    )
+}
+
 /// Names of the files in a folder, sorted.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder)
