@@ -119,7 +119,7 @@ fn every_cycle_leaves_the_heap_as_it_was() {
     }
 }
 
-/// A real file of two row groups, from apache/parquet-testing.
+/// Two files of apache/parquet-testing with two row groups each.
 #[test]
 fn real_files_are_read_alike_however_it_is_done() {
     let Some(folder) = test_data() else { return };
