@@ -103,8 +103,20 @@ fn read<R: CompanionRow>(
             sets.entry(key).or_default().add(name, row.content());
         }
     }
-    let contents = sets.into_iter();
-    Ok(contents.map(|(key, set)| (key, set.contents)).collect())
+    let mut whole = BTreeMap::new();
+    for (key, set) in sets {
+        if R::are_whole(&set.contents) {
+            whole.insert(key, set.contents);
+        } else {
+            warnings.push(format!(
+                "{}: what it has of sample {} of run {} is not whole and is left out",
+                companion_path(csv, R::NAME).display(),
+                key.1,
+                key.0
+            ));
+        }
+    }
+    Ok(whole)
 }
 
 /// What one sample has, as it is read row by row. A name that was there before begins it anew.

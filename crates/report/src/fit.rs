@@ -6,9 +6,12 @@
 use crate::cell::{Cell, Setup};
 use crate::format::{count, mib, mib_number, plural, ratio, seconds};
 use crate::metric::Metric;
-use crate::sample::{Kind, Sample, Status};
+use crate::sample::{Kind, Sample, Situation, Status};
 use crate::stats::Summary;
 use std::collections::BTreeMap;
+
+/// What a limit was held by where nothing was tried under it.
+const BY_RSS: &str = "rss";
 
 /// One way of doing the work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +106,7 @@ fn candidate(way: Way, baseline: &Way, samples: &[&Sample], of_baseline: &[&Samp
     let free = || samples.iter().filter(|s| s.memory_limit_bytes.is_none());
     let limited: Vec<bool> = samples
         .iter()
-        .filter(|sample| sample.memory_limit_bytes.is_some())
+        .filter(|sample| sample.memory_limit_bytes.is_some() && sample.limited_by != BY_RSS)
         .map(|sample| sample.status == Status::Ok)
         .collect();
     let wall = least(&free().copied().collect::<Vec<_>>());
@@ -122,12 +125,22 @@ fn candidate(way: Way, baseline: &Way, samples: &[&Sample], of_baseline: &[&Samp
     Candidate {
         knobs: way.knobs(baseline),
         way,
-        max_rss_bytes: free().filter_map(|sample| sample.max_rss_bytes).max(),
+        max_rss_bytes: free().filter_map(|sample| need(sample)).max(),
         wall_s: wall,
         wall_ratio,
         error: failed.map(|sample| sample.error.clone()),
         confirmed: (!limited.is_empty()).then(|| limited.iter().all(|ok| *ok)),
     }
+}
+
+/// The memory that a sample shows to be needed, in bytes: max RSS, and of a write whose batches come and go without the
+/// table that they are copied from here.
+fn need(sample: &Sample) -> Option<u64> {
+    let table = match sample.situation {
+        Some(Situation::Arriving) => sample.decoded_bytes.unwrap_or(0),
+        _ => 0,
+    };
+    Some(sample.max_rss_bytes?.saturating_sub(table))
 }
 
 fn least(samples: &[&Sample]) -> Option<f64> {
@@ -206,7 +219,7 @@ pub fn render(candidates: &[Candidate], limit: u64, limited_by: Option<&str>) ->
     lines.extend(aligned(&rows));
     lines.push(answer(candidates, &worth, limit));
     lines.push(match limited_by {
-        Some("rss") => {
+        Some(BY_RSS) => {
             "No control group could be made here, so max RSS was held against the limit; page cache is not in it."
                 .to_owned()
         }

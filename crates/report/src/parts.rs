@@ -18,6 +18,9 @@ pub struct Part {
     pub how: String,
 }
 
+/// The name of the last part of a sample: what is in none of the others.
+pub const LAST: &str = "left-over";
+
 /// How a figure is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -90,6 +93,11 @@ impl CompanionRow for PartRow {
 
     fn name(&self) -> (String, u32) {
         (self.part.clone(), 0)
+    }
+
+    /// What is left over is always the last.
+    fn are_whole(parts: &[Part]) -> bool {
+        parts.last().is_some_and(|part| part.part == LAST)
     }
 
     fn content(self) -> Part {

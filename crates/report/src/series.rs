@@ -108,6 +108,11 @@ impl CompanionRow for PointRow {
         (self.phase.clone(), self.point)
     }
 
+    /// Points lie one after the other in time.
+    fn are_whole(points: &[Point]) -> bool {
+        points.is_sorted_by(|a, b| a.at_s <= b.at_s)
+    }
+
     fn content(self) -> Point {
         Point {
             phase: self.phase,

@@ -18,7 +18,7 @@ use crate::interruption::INTERRUPTED;
 use crate::measure::Writing;
 use crate::output::{print, remark};
 use crate::plan::{Input, Plan, Repetitions, Settings, Work, check_strategies};
-use crate::run::Folders;
+use crate::run::{Binary, Folders, Setup};
 
 /// As many cells as stand beside one another.
 const MOST: usize = 2;
@@ -33,8 +33,16 @@ const REPETITIONS: usize = 3;
 /// The input is neither samples with explanations nor a file that can be measured, or more cells are left than stand
 /// beside one another.
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    let is_csv = args.input.extension().is_some_and(|ending| ending == "csv");
+    let is_csv = args
+        .input
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
     if is_csv {
+        ensure!(
+            !args.write && args.results.is_none() && args.key_file.is_none(),
+            "{} is a CSV of samples: --write, --results and --key-file are for measuring a Parquet file",
+            args.input.display()
+        );
         let read = read_samples(&args.input)?;
         for warning in &read.warnings {
             remark(format_args!("note: {warning}"));
@@ -108,6 +116,17 @@ fn measure(args: &ExplainArgs) -> Result<ExitCode> {
         work.watch.explain = true;
     }
     plan.check_build()?;
+    ensure!(
+        plan.works.iter().all(|work| work.memory_limit.is_none()),
+        "a sample that is explained is not held to a limit: leave --memory-limit out, or ask `alloquet fit`"
+    );
+    let setups = Setup::all(&Binary::all(&args.measuring.with)?, &plan.settings)?;
+    let cells: usize = plan.works.iter().map(|work| work.strategies.len()).sum();
+    let cells = cells * setups.len();
+    ensure!(
+        args.all || cells <= MOST,
+        "these are {cells} cells, and {MOST} stand side by side: name fewer strategies and settings, or take --all"
+    );
     let keys = keys(args.key_file.as_deref())?;
     let results = args.results.clone();
     let outcome = session(plan, &args.measuring, Folders::none(), results, keys)?.run()?;
@@ -174,6 +193,9 @@ fn show(
             "the parts of {} are not beside {place}: keep the .parts.csv with the CSV",
             name(sample)
         );
+    }
+    for sample in chosen.iter().filter(|sample| !sample.flags.is_empty()) {
+        remark(format_args!("note: {}: {}", name(sample), sample.flags));
     }
     let text = match chosen[..] {
         [one] => render(&told(one), format, options.width),

@@ -1,5 +1,6 @@
 //! How a sample's work is done and looked at: once in a window, or many times, as its kind asks.
 
+use alloquet_report::format::mib;
 use alloquet_report::sample::{Kind, Workload};
 use alloquet_report::series::Point;
 use anyhow::{Context, Result, bail, ensure};
@@ -95,6 +96,16 @@ pub(super) fn take<T: Task>(
     else {
         bail!("the window was not closed");
     };
+    if let (Measures::Watched(measures), Some(explanation)) = (&measures, &explanation)
+        && let Some(heap) = &measures.heap
+        && explanation.heap_live_bytes < heap.heap_peak_bytes / 20 * 19
+    {
+        flags.push(format!(
+            "halted at {} of live heap where the peak was {}",
+            mib(explanation.heap_live_bytes),
+            mib(heap.heap_peak_bytes)
+        ));
+    }
     let points = match (looks, timeline) {
         (Some(looks), _) => settle::settle(looks, count > 1, &mut flags)?,
         (None, Some(timeline)) => timeline.end(&mut flags)?,

@@ -7,10 +7,13 @@ use std::time::Duration;
 use alloquet_report::format::mib;
 use serde::Deserialize;
 
-/// An amount of memory, in bytes; not 0.
+/// An amount of memory, in bytes; 1 MiB at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Written")]
 pub(crate) struct Bytes(pub(crate) u64);
+
+/// The least that is taken for an amount: a number without its unit is far below.
+const LEAST: u64 = 1 << 20;
 
 const SIZE_UNITS: [(&str, u64); 8] = [
     ("", 1),
@@ -35,7 +38,12 @@ impl FromStr for Bytes {
         let (_, factor) = known.ok_or_else(no_size)?;
         let bytes = number * *factor as f64;
         // Every number of bytes that a machine can have is far below.
-        if !(1.0..1e18).contains(&bytes) {
+        if bytes < LEAST as f64 {
+            return Err(format!(
+                "'{text}' is less memory than any process takes: was {number}MiB meant?"
+            ));
+        }
+        if bytes >= 1e18 {
             return Err(format!(
                 "'{text}' is no amount of memory that there could be"
             ));
@@ -108,10 +116,11 @@ mod tests {
         let bytes = |text: &str| text.parse::<Bytes>().map(|bytes| bytes.0);
         assert_eq!(bytes("256MiB"), Ok(256 << 20));
         assert_eq!(bytes("1.5 gib"), Ok(3 << 29));
-        assert_eq!(bytes("1000"), Ok(1000));
+        assert_eq!(bytes("2097152"), Ok(2 << 20));
         assert_eq!(bytes("2MB"), Ok(2_000_000));
         for wrong in [
             "",
+            "1000",
             "MiB",
             "12 parsecs",
             "-1MiB",

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 use std::path::Path;
+use std::time::Duration;
 
-use alloquet_report::sample::{Kind, Sample, read_samples};
+use alloquet_report::sample::{Kind, Sample, Status, read_samples};
 use anyhow::{Context, Result, bail, ensure};
 use twox_hash::XxHash64;
 
 use super::environment::RunEnvironment;
 use super::setup::Setup;
 use crate::plan::{Plan, Step};
+use crate::sys::machine::Machine;
 
 /// What a run was before it was interrupted.
 pub(super) struct Earlier {
@@ -41,8 +43,8 @@ impl Earlier {
         };
         ensure!(
             of_plan == plan,
-            "the last run of {name}, {run_id}, had another matrix, other options, settings, builds \
-             or binaries: give the same ones, or run without --resume"
+            "the last run of {name}, {run_id}, was not of the same plan: its matrix, options (--reps, --set, --pin, limits and the \
+             like), settings, builds and machine must be those of now; give the same ones, or run without --resume"
         );
         let samples = read.rows.into_iter();
         Ok(Self {
@@ -60,9 +62,10 @@ impl Earlier {
 }
 
 /// A hash of what a run measures and with what: the same for runs whose samples belong together.
-pub(super) fn plan_hash(plan: &Plan, setups: &[Setup]) -> String {
+pub(super) fn plan_hash(plan: &Plan, setups: &[Setup], cpus: &[usize], limit: Duration) -> String {
     let mut hasher = XxHash64::default();
-    hasher.write(format!("{plan:?}").as_bytes());
+    hasher.write(format!("{plan:?} {cpus:?} {limit:?}").as_bytes());
+    hasher.write(Machine::now().summary().as_bytes());
     for setup in setups {
         let environment = &setup.binary.environment;
         let text = format!(
@@ -82,16 +85,29 @@ pub(super) fn plan_hash(plan: &Plan, setups: &[Setup]) -> String {
 #[derive(Default)]
 pub(super) struct PeakCalls {
     by_cell: BTreeMap<(usize, usize, usize), u64>,
+    failures: BTreeMap<(usize, usize, usize), String>,
 }
 
 impl PeakCalls {
     /// Notes what `sample`, taken at `step`, found.
     pub(super) fn note(&mut self, step: Step, sample: &Sample) {
+        if step.kind == Kind::Heap && sample.status != Status::Ok {
+            self.failures
+                .entry(cell(step))
+                .or_insert_with(|| sample.error.clone());
+        }
         if step.kind == Kind::Heap
             && let Some(call) = sample.heap_peak_call
         {
             self.by_cell.entry(cell(step)).or_insert(call);
         }
+    }
+
+    /// Why the heap of the cell of `step` could not be measured; `None` where it was.
+    pub(super) fn failure(&self, step: Step) -> Option<&str> {
+        let cell = cell(step);
+        let failure = self.failures.get(&cell).map(String::as_str);
+        failure.filter(|_| !self.by_cell.contains_key(&cell))
     }
 
     /// At which call the heap of the cell of `step` peaked; `None` where no sample says.

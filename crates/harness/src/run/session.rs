@@ -17,7 +17,7 @@ use super::prepare::{Folders, Prepared};
 use super::resume::{Earlier, PeakCalls, plan_hash};
 use super::row::{LIMITED_BY_RSS, Place, Recorded, RunFacts, record};
 use super::setup::Setup;
-use super::worker::{Limits, take};
+use super::worker::{Limits, Taken, take};
 use crate::interruption::Interruption;
 use crate::measure::{Conduct, Job};
 use crate::output::remark;
@@ -179,13 +179,24 @@ impl Session {
         Ok(())
     }
 
+    fn plan_hash(&self, setups: &[Setup]) -> String {
+        plan_hash(&self.plan, setups, &self.cpus, self.limit)
+    }
+
     /// The run's names, and the samples that it has already where it is gone on with.
     fn begin(&self, setups: &[Setup]) -> Result<(RunFacts, Vec<Sample>)> {
         let matrix = self.plan.matrix.clone();
         if self.resume {
             let folder = self.results.as_deref().unwrap_or(Path::new(""));
             let csv = folder.join(format!("{matrix}.csv"));
-            let earlier = Earlier::find(&csv, &plan_hash(&self.plan, setups))?;
+            let earlier = Earlier::find(&csv, &self.plan_hash(setups))?;
+            if let Some(seed) = self.seed.filter(|seed| *seed != earlier.seed) {
+                bail!(
+                    "run {} has the seed {}, and not {seed}: leave --seed out to go on with it",
+                    earlier.run_id,
+                    earlier.seed
+                );
+            }
             remark(format_args!(
                 "going on with run {}: it has {}",
                 earlier.run_id,
@@ -232,7 +243,7 @@ impl Session {
         }
         if is_new {
             let started = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ").to_string();
-            let plan = plan_hash(&self.plan, setups);
+            let plan = self.plan_hash(setups);
             RunEnvironment::new(&facts.matrix, facts.seed, started, &self.binaries, plan)
                 .add(&facts.run_id, folder)?;
         }
@@ -312,6 +323,8 @@ impl Run {
                         "every interval of CPU time is within {:.1} %",
                         budget.width * 100.0
                     )
+                } else if stop.is_none() {
+                    "the repetitions asked for were taken".to_owned()
                 } else {
                     "the budget is spent".to_owned()
                 }
@@ -375,7 +388,11 @@ impl Run {
             keys: file.keys.clone(),
         };
         let limits = limits(work, step.kind, self.session.limit);
-        let taken = take(&setup.binary, &job, &limits);
+        let unmeasured = self.peaks.failure(step);
+        let taken = match unmeasured.filter(|_| step.kind == Kind::Explain) {
+            Some(why) => Taken::not_tried(why),
+            None => take(&setup.binary, &job, &limits),
+        };
         // The terminal interrupts the worker too: that sample says nothing of its cell. A worker can die of it
         // before this process hears of it.
         if interrupted.happened() || taken.interrupted {

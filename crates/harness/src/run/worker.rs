@@ -58,6 +58,20 @@ impl Ended {
     }
 }
 
+impl Taken {
+    /// Of a sample that needs what another one failed to find, and `why` that failed.
+    pub(super) fn not_tried(why: &str) -> Self {
+        let now = unix_seconds();
+        Self {
+            reply: Err(Ended::failed(why)),
+            ru_maxrss_bytes: None,
+            interrupted: false,
+            started_s: now,
+            ended_s: now,
+        }
+    }
+}
+
 /// Takes the sample `job` with `binary`. A worker that meets a limit is killed.
 pub(super) fn take(binary: &Binary, job: &Job, limits: &Limits) -> Taken {
     let started_s = unix_seconds();

@@ -31,9 +31,17 @@ impl MemoryGroup {
     pub(crate) fn new(bytes: u64) -> io::Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let (parent, version) = parent()?;
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let folder = parent.join(format!("alloquet-{}-{number}", std::process::id()));
-        fs::create_dir(&folder)?;
+        remove_abandoned(&parent);
+        let folder = loop {
+            let number = MADE.fetch_add(1, Ordering::Relaxed);
+            let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+            match fs::create_dir(&folder) {
+                Ok(()) => break folder,
+                // Of an earlier process of that number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        };
         // From here on its drop removes the folder.
         let group = Self { folder, version };
         group.limit(&parent, bytes)?;
@@ -86,6 +94,25 @@ impl Drop for MemoryGroup {
     fn drop(&mut self) {
         // A group that cannot be removed is empty and costs nothing.
         let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// With what the name of a group of this program begins; the number of its process follows.
+const PREFIX: &str = "alloquet-";
+
+/// Removes the groups of processes that were killed before they could.
+fn remove_abandoned(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| {
+            let (owner, _) = name.strip_prefix(PREFIX)?.split_once('-')?;
+            owner.parse::<u32>().ok()
+        });
+        let is_gone = |owner: u32| !Path::new(&format!("/proc/{owner}")).exists();
+        if owner.is_some_and(is_gone) {
+            // One that still has a process in it stays.
+            let _ = fs::remove_dir(entry.path());
+        }
     }
 }
 

@@ -21,4 +21,6 @@ pub trait CompanionRow: Row {
     fn name(&self) -> (String, u32);
     /// The thing.
     fn content(self) -> Self::Content;
+    /// Whether these are all that a sample has, as far as they can tell.
+    fn are_whole(contents: &[Self::Content]) -> bool;
 }

@@ -2,7 +2,7 @@
 
 use alloquet_core::Purpose;
 use alloquet_report::format::mib;
-use alloquet_report::parts::{Part, Source};
+use alloquet_report::parts::{LAST, Part, Source};
 
 use super::account::Totals;
 use super::halt::Reading;
@@ -118,7 +118,7 @@ pub(super) fn parts(reading: &Reading, shared_with_c: bool) -> Vec<Part> {
     );
     let left = reading.rss as i64 - parts.sum;
     parts.add(
-        "left-over",
+        LAST,
         left,
         Derived,
         "resident and none of the above, or the other way round",
