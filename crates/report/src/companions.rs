@@ -215,7 +215,7 @@ fn put<R: CompanionRow>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::Source;
+    use crate::parts::{LAST, Source};
     use crate::sample::{Kind, Workload};
     use std::fs;
 
@@ -283,7 +283,7 @@ mod tests {
     fn what_is_written_is_read_back_by_sample() {
         let folder = Folder::new();
         let (explain, cycles) = (sample(Kind::Explain, 3), sample(Kind::Cycles, 4));
-        let parts = [part("live-page", 9), part("never-touched", -4)];
+        let parts = [part("live-page", 9), part(LAST, -4)];
         folder.write(&explain, &parts, &[]);
         folder.write(&cycles, &[], &points(&[1, 2]));
         let read = folder.read(&[explain.clone(), cycles.clone()]);
@@ -294,6 +294,24 @@ mod tests {
         same.insert(&explain, parts.to_vec(), Vec::new());
         same.insert(&cycles, Vec::new(), points(&[1, 2]));
         assert_eq!(read, same);
+    }
+
+    #[test]
+    fn what_is_cut_short_or_out_of_order_is_left_out_with_a_warning() {
+        let folder = Folder::new();
+        let (explain, cycles) = (sample(Kind::Explain, 3), sample(Kind::Cycles, 4));
+        folder.write(&explain, &[part("live-page", 9)], &[]);
+        let mut backwards = points(&[1, 2]);
+        backwards[0].at_s = 9.0;
+        folder.write(&cycles, &[], &backwards);
+        let samples = [explain.clone(), cycles.clone()];
+        let (read, warnings) = Companions::beside(&folder.csv(), &samples).unwrap();
+        assert_eq!(
+            (read.parts(&explain), read.series(&cycles)),
+            (&[][..], &[][..])
+        );
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].contains("quick.parts.csv: what it has of sample 3 of run r1"));
     }
 
     #[test]
