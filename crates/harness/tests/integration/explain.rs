@@ -10,6 +10,7 @@ const MIB: i64 = 1 << 20;
 const JEMALLOC: bool = cfg!(feature = "jemalloc");
 
 struct Planted {
+    case: String,
     bytes: i64,
     before: Value,
     after: Value,
@@ -28,6 +29,7 @@ fn plant(case: &str, variables: &[(&str, &str)]) -> Option<Planted> {
         return None;
     }
     Some(Planted {
+        case: case.to_owned(),
         bytes: reply["bytes"].as_i64().unwrap(),
         before: reply["baseline"].clone(),
         after: reply["explanation"].clone(),
@@ -55,6 +57,9 @@ impl Planted {
     /// all there is.
     fn is_in(&self, name: &str, bytes: i64) {
         let growth = self.growth(name);
+        // Shown with --nocapture.
+        let share = growth as f64 / bytes as f64 * 100.0;
+        eprintln!("planted {}: {share:.2} % in {name}", self.case);
         assert!(
             (growth - bytes).abs() <= bytes.abs() / 20,
             "{growth} of {bytes} in {name}: {} and then {}",

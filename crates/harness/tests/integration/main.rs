@@ -5,6 +5,7 @@
 mod answers;
 mod env;
 mod explain;
+mod limits;
 mod modes;
 mod project;
 mod read;

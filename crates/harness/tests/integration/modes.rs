@@ -87,6 +87,43 @@ fn what_settles_is_looked_at_until_after_the_purge() {
     }
 }
 
+// snmalloc has no purge.
+#[cfg(not(feature = "snmalloc"))]
+#[test]
+fn a_purge_brings_the_rss_back_whatever_thread_did_the_work() {
+    const MIB: i64 = 1 << 20;
+    let file = File::large();
+    let settle = |readers: i64| {
+        let job = file.job("read", "settle", "retained");
+        outcome(&conducted(job, &json!({"concurrent": readers})))
+    };
+    // Most of the time they wait.
+    let (one, two) = std::thread::scope(|scope| {
+        let two = scope.spawn(|| settle(2));
+        (settle(1), two.join().unwrap())
+    });
+    for (readers, settled) in [(1, one), (2, two)] {
+        let rss = |phase: &str| {
+            let mut of_phase = points(&settled).iter().rev();
+            let point = of_phase.find(|point| point["phase"] == phase).unwrap();
+            point["rss_bytes"].as_i64().unwrap()
+        };
+        let grew = |phase: &str| rss(phase) - rss("before");
+        // Shown with --nocapture.
+        for phase in ["peak", "settled", "purged"] {
+            eprintln!(
+                "{readers} readers, {phase}: {:.1} MiB",
+                grew(phase) as f64 / MIB as f64
+            );
+        }
+        assert!(
+            grew("peak") > readers * 20 * MIB,
+            "there is nothing to give back: {settled}"
+        );
+        assert!(grew("purged").abs() <= 10 * MIB, "{settled}");
+    }
+}
+
 #[test]
 fn every_cycle_leaves_the_heap_as_it_was() {
     for (file, workload, strategy) in [

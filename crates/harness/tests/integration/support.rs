@@ -38,6 +38,24 @@ nulls = 0.1
 dictionary = true
 "#;
 
+/// Pages of 1 MiB.
+#[cfg(not(feature = "snmalloc"))]
+const LARGE: &str = r#"
+description = "many floats in large pages"
+seed = 2
+
+[file]
+row_groups = 1
+rows_per_row_group = 262_144
+page_bytes = 1_048_576
+compression = "snappy"
+
+[[columns]]
+name = "f{n}"
+count = 24
+type = "float32"
+"#;
+
 const ENCRYPTED: &str = r#"
 [encryption]
 footer_key = "text:secret-of-tests!"
@@ -65,6 +83,13 @@ impl File {
     /// The same, encrypted with one key.
     pub(crate) fn encrypted() -> Self {
         Self::new(&format!("{PLAIN}{ENCRYPTED}"))
+    }
+
+    /// A file whose readers hold some 25 MiB each, if they keep what they read.
+    // A build without a purge has no use for it.
+    #[cfg(not(feature = "snmalloc"))]
+    pub(crate) fn large() -> Self {
+        Self::new(LARGE)
     }
 
     fn new(definition: &str) -> Self {
