@@ -25,8 +25,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BAR = 0.01
-DATASETS = [("wide-float", "1", "0.05"), ("wide-mixed", "1", "1"), ("lists", "0.1", "1")]
-WORK = [("read", "pooled"), ("read", "upstream"), ("write", "upstream"), ("write", "pooled")]
+READS = [("read", "pooled"), ("read", "upstream")]
+# Those that hold a row group, so that they are larger than what comes before and after.
+WRITES = [("write", "upstream"), ("write", "eager")]
+DATASETS = [
+    ("wide-float", "0.1", "0.1", READS + WRITES),
+    ("wide-mixed", "1", "1", READS + WRITES),
+    ("lists", "0.1", "1", READS),
+]
 WRITING = {"situation": "resident", "writers": 4, "changes": {}}
 
 
@@ -111,17 +117,17 @@ def main():
     args = arguments.parse_args()
     system = args.system or build(args.profile, "")
     profiled = args.dhat or build(args.profile, "dhat")
-    files = args.files
+    files = [(file, READS + WRITES) for file in args.files]
     if not files:
-        for name, rows, columns in DATASETS:
+        for name, rows, columns, work in DATASETS:
             command = [system, "generate", name, "--scale-rows", rows, "--scale-columns", columns, "--format", "json"]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-            files.append(str(ROOT / json.loads(done.stdout)[0]["path"]))
+            files.append((str(ROOT / json.loads(done.stdout)[0]["path"]), work))
 
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for file in files:
-            for workload, strategy in WORK:
+        for file, work in files:
+            for workload, strategy in work:
                 print(f"{workload} {Path(file).name} by {strategy}")
 
                 def held(what, ours, theirs):

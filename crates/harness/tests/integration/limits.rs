@@ -48,10 +48,10 @@ fn what_needs_more_than_the_limit_did_not_fit() {
         assert_eq!(row["memory_limit_bytes"], "1048576");
         assert_eq!(row["max_rss_bytes"], "");
         let said = match row["limited_by"].as_str() {
-            "cgroup-v1" | "cgroup-v2" => "did not fit in 1MiB: the kernel killed the worker",
+            "cgroup-v1" | "cgroup-v2" => "did not fit in 1.0 MiB: the kernel killed the worker",
             "rss" => {
                 eprintln!("skipped: no control group of memory can be made here");
-                "did not fit in 1MiB: max RSS was "
+                "did not fit in 1.0 MiB: max RSS was "
             }
             other => panic!("limited by '{other}'"),
         };
