@@ -66,6 +66,7 @@ mod crypto;
 mod format;
 mod guard;
 pub mod ledger;
+mod limits;
 mod page;
 pub mod read;
 mod source;
@@ -73,6 +74,7 @@ pub mod strategy;
 pub mod write;
 
 pub use ledger::{Ledger, LedgerPeak, Purpose};
+pub use limits::Limits;
 pub use page::info::PageInfo;
 pub use read::{Reader, ReaderBuilder};
 pub use source::ReadAt;

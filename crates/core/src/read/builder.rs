@@ -21,6 +21,7 @@ use crate::crypto::FileCrypto;
 use crate::format::footer::{self, FileEncryption};
 use crate::guard;
 use crate::ledger::Ledger;
+use crate::limits::Limits;
 use crate::page::chunk::ChunkCursor;
 use crate::page::file::FileShared;
 use crate::page::info::PageInfo;
@@ -46,6 +47,8 @@ pub struct ReaderBuilder<T> {
     /// How the file is encrypted, where that was read when it was opened.
     encryption: Option<FileEncryption>,
     verify_checksums: bool,
+    limits: Limits,
+    threads: usize,
 }
 
 impl<T> fmt::Debug for ReaderBuilder<T> {
@@ -102,6 +105,8 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             decryption: None,
             encryption: None,
             verify_checksums: false,
+            limits: Limits::default(),
+            threads: 1,
         }
     }
 
@@ -127,6 +132,8 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             decryption: self.decryption.clone(),
             encryption: self.encryption.clone(),
             verify_checksums: self.verify_checksums,
+            limits: self.limits,
+            threads: self.threads,
         }
     }
 
@@ -205,6 +212,22 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         }
     }
 
+    /// What the file may ask the reader to allocate. Default: [`Limits::default`]. The control `upstream` has no such limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// How many threads decode the columns of a batch, the calling one among them. Default: 1.
+    ///
+    /// Batches come in the same order and are the same for any number. The columns are decoded in groups, and no thread goes ahead of
+    /// the batch that was asked for: so page buffers are bounded as for one thread, and each further thread adds the stored page and the
+    /// codec's context that it works with. The control `upstream` has one thread whatever is said here.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
     /// Builds the reader. No page is read yet.
     ///
     /// # Errors
@@ -235,13 +258,15 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     /// Where a header is damaged or cannot be decrypted.
     pub fn pages(&self) -> Result<Vec<PageInfo>> {
         let ledger = Arc::new(Ledger::new(self.parquet_schema().num_columns()));
-        let owners = ReaderOwners::new(BufferOwners::TEMP_BOTH, &ledger);
+        let owners = ReaderOwners::new(BufferOwners::TEMP_BOTH, 1, &ledger);
         let file = Arc::new(FileShared {
             source: &self.source,
             len: self.source.len(),
             metadata: Arc::clone(self.metadata()),
             crypto: self.file_crypto()?,
             verify_checksums: false,
+            limits: self.limits,
+            ledger: Arc::clone(&ledger),
         });
         let mut pages = Vec::new();
         for (row_group, chunks) in self.metadata().row_groups().iter().enumerate() {
@@ -335,7 +360,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             ))
         })?;
         let row_groups = StrategyRowGroups {
-            owners: ReaderOwners::new(buffers, ledger),
+            owners: ReaderOwners::new(buffers, self.threads, ledger),
             row_groups: self
                 .row_groups
                 .unwrap_or_else(|| (0..metadata.num_row_groups()).collect()),
@@ -345,6 +370,8 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
                 metadata,
                 crypto,
                 verify_checksums: self.verify_checksums,
+                limits: self.limits,
+                ledger: Arc::clone(ledger),
             }),
         };
         ParquetRecordBatchReader::try_new_with_row_groups(

@@ -22,7 +22,7 @@ pub(crate) fn strategies() -> Vec<ReadStrategy> {
         "pooled,decrypt=temporary",
         "pooled,fetch=retained,decrypt=retained",
         "retained,fetch=shared,decrypt=in-place",
-        "fetch=temporary,decrypt=in-place,page=pooled,codec=per-column",
+        "fetch=temporary,decrypt=in-place,page=pooled,codec=per-column,decode=parquet,arrays=shared",
     ];
     READ_PRESETS
         .iter()
