@@ -73,6 +73,7 @@ mod source;
 pub mod strategy;
 pub mod write;
 
+pub use decode::kind::DecodePath;
 pub use ledger::{Ledger, LedgerPeak, Purpose};
 pub use limits::Limits;
 pub use page::info::PageInfo;

@@ -184,14 +184,13 @@ impl<T: ReadAt> ChunkCursor<T> {
     }
 
     fn locate<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
-        f(self).map_err(|e| {
-            let chunk = self
-                .file
-                .metadata
-                .row_group(self.row_group)
-                .column(self.column);
-            located(e, chunk, self.row_group)
-        })
+        f(self).map_err(|error| self.located(error))
+    }
+
+    /// Says where `error` happened, which was found in the page that was given last.
+    pub(crate) fn located(&self, error: ParquetError) -> ParquetError {
+        let row_group = self.file.metadata.row_group(self.row_group);
+        located(error, row_group.column(self.column), self.row_group)
     }
 
     /// Makes `peeked` the next page that decoders see: index pages are passed over.
