@@ -63,6 +63,11 @@
 mod buffer;
 mod codec;
 mod crypto;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the reader does not use it yet")
+)]
+mod decode;
 mod format;
 mod guard;
 pub mod ledger;
