@@ -63,10 +63,6 @@
 mod buffer;
 mod codec;
 mod crypto;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the reader does not use it yet")
-)]
 mod decode;
 mod format;
 mod guard;

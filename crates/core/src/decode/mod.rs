@@ -1,5 +1,8 @@
 //! Decoders of flat columns: the bytes of one decompressed page become values, without the parquet crate's decoders.
 //!
+//! [`kind`] says which columns are decoded here, [`column`] goes from their pages to the arrays of batches, and [`output`] is an
+//! array under construction, or the slice of a page that it is already.
+//!
 //! A page of a flat column is definition levels of at most 1 ([`levels`]), and then the values that are not null
 //! ([`values`]). A decoder holds the page's [`Bytes`](bytes::Bytes) and a position in it, and nothing that it would have to
 //! allocate; values are appended to the caller's vector, and moved to their rows where there are nulls
@@ -7,8 +10,11 @@
 //!
 //! Source of all formats: <https://github.com/apache/parquet-format/blob/master/Encodings.md>.
 
+pub(crate) mod column;
 pub(crate) mod hybrid;
+pub(crate) mod kind;
 pub(crate) mod levels;
+mod output;
 pub(crate) mod unpack;
 pub(crate) mod validity;
 pub(crate) mod values;
