@@ -25,6 +25,11 @@
 //! # }
 //! ```
 //!
+//! A damaged file gives an error, also where it makes a decoder of the parquet crate panic: such a panic is caught, its place
+//! and message are in the error, and nothing is printed. For that, opening a file installs a panic hook, once in a process, which
+//! hands every other panic to the hook that was there before. A hook that the program sets afterwards replaces it, and
+//! prints those panics too.
+//!
 //! # Writing
 //!
 //! A value goes encoder → page → file. A [`WriteStrategy`] names when encoder buffers are born and how they grow, in which
@@ -71,6 +76,8 @@ mod limits;
 mod page;
 pub mod read;
 mod source;
+#[doc(hidden)]
+pub mod stages;
 pub mod strategy;
 pub mod write;
 

@@ -84,6 +84,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     /// Where the file is no Parquet, is damaged, or cannot be decrypted with the keys.
     pub fn try_new_with_options(source: T, options: ArrowReaderOptions) -> Result<Self> {
         let decryption = options.file_decryption_properties().map(Arc::clone);
+        footer::check_schema(&source, source.len())?;
         let metadata = guard::catch(|| ArrowReaderMetadata::load(&source, options))
             .map_err(ParquetError::General)??;
         let mut builder = Self::new_with_metadata(source, metadata);
@@ -195,6 +196,10 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     /// The keys of the columns, where the metadata was read without this builder
     /// ([`new_with_metadata`](Self::new_with_metadata)). The control `upstream` takes its keys from the
     /// metadata alone.
+    ///
+    /// What a key retriever hands out is wiped from memory once the cipher is made of it. The keys in `properties` are not,
+    /// nor are the copies that the parquet crate makes of them and the expanded keys of the ciphers, which live as long as
+    /// the reader.
     #[must_use]
     pub fn with_file_decryption_properties(
         self,
