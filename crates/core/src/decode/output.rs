@@ -13,10 +13,13 @@ use parquet::basic::Encoding;
 use parquet::errors::{ParquetError, Result};
 
 use super::validity::Validity;
-use super::values::{
-    Bits, Delta, Dictionary, FixedDictionary, FixedSplit, Native, Split, Values, spread,
-    spread_bits, spread_rows,
-};
+use super::values::bits::Bits;
+use super::values::delta::Delta;
+use super::values::dictionary::Dictionary;
+use super::values::fixed::{FixedDictionary, FixedSplit};
+use super::values::split::Split;
+use super::values::spread::{spread, spread_bits, spread_rows};
+use super::values::{Native, Values};
 use super::{damaged, ends_early};
 
 /// Values of some rows, none of them null, as they lie in a page.
