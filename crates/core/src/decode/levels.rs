@@ -69,11 +69,6 @@ impl Levels {
         self.has_nulls
     }
 
-    /// Levels that were not taken yet.
-    pub(crate) fn left(&self) -> usize {
-        self.left
-    }
-
     /// Appends the next `n` rows to `validity`. Returns how many of them have values.
     ///
     /// # Errors

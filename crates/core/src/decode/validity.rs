@@ -27,11 +27,6 @@ impl Validity {
         self.len
     }
 
-    /// Bytes of heap that are held.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.bits.as_ref().map_or(0, |bits| bits.capacity() / 8)
-    }
-
     /// The bits of all rows, the first in the lowest bit of the first byte; `None` while no row is null.
     pub(crate) fn bits(&self) -> Option<&[u8]> {
         self.bits.as_ref().map(BooleanBufferBuilder::as_slice)
