@@ -9,6 +9,8 @@
 
 pub(crate) mod hybrid;
 pub(crate) mod levels;
+#[cfg(test)]
+mod stock;
 pub(crate) mod unpack;
 pub(crate) mod validity;
 pub(crate) mod values;
