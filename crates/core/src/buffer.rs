@@ -7,7 +7,7 @@
 use std::io;
 use std::mem;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
@@ -19,7 +19,8 @@ use crate::source::ReadAt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Nothing,
-    One,
+    /// So many, at most.
+    Most(usize),
     All,
 }
 
@@ -57,25 +58,25 @@ impl Home {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A buffer of `len` initialised bytes (what they hold is left over) for leaf column `column`.
-    pub(crate) fn take(self: &Arc<Self>, len: usize, column: usize) -> Buffer {
+    /// A buffer of `len` initialised bytes (what they hold is left over) behind `lead` that are not shown, for leaf column `column`.
+    pub(crate) fn take_behind(self: &Arc<Self>, lead: usize, len: usize, column: usize) -> Buffer {
         self.buffer(
-            len,
+            lead + len,
             column,
             |capacity| vec![0; capacity],
             |data| {
-                if data.len() < len {
-                    data.resize(len, 0);
+                if data.len() < lead + len {
+                    data.resize(lead + len, 0);
                 }
-                0..len
+                lead..lead + len
             },
         )
     }
 
-    /// An empty buffer that takes `len` bytes, for leaf column `column`. Unlike [`take`](Self::take) it
-    /// does not zero what is overwritten at once: see [`Buffer::read_from`] and [`Buffer::copy_from`].
-    pub(crate) fn take_empty(self: &Arc<Self>, len: usize, column: usize) -> Buffer {
-        self.buffer(len, column, Vec::with_capacity, |_| 0..0)
+    /// An empty buffer that takes `len` bytes behind `lead` that are not shown, for leaf column `column`. Unlike
+    /// [`take_behind`](Self::take_behind) it does not zero what is overwritten at once: see [`Buffer::read_from`] and [`Buffer::copy_from`].
+    pub(crate) fn take_empty(self: &Arc<Self>, lead: usize, len: usize, column: usize) -> Buffer {
+        self.buffer(lead + len, column, Vec::with_capacity, |_| lead..lead)
     }
 
     fn buffer(
@@ -105,6 +106,7 @@ impl Home {
             range,
             column,
             purpose: self.purpose,
+            is_kept: AtomicBool::new(false),
             ledger: Arc::clone(&self.ledger),
             home: Arc::downgrade(self),
         }
@@ -144,7 +146,7 @@ impl Home {
     fn may_hold(&self, capacity: usize, len: usize) -> bool {
         match self.keep {
             Keep::All => capacity <= self.capacity_for(len).saturating_mul(2),
-            Keep::Nothing | Keep::One => true,
+            Keep::Nothing | Keep::Most(_) => true,
         }
     }
 
@@ -160,7 +162,7 @@ impl Home {
                 let step = (len.next_power_of_two() / 128).max(64);
                 len.next_multiple_of(step)
             }
-            Keep::Nothing | Keep::One => len,
+            Keep::Nothing | Keep::Most(_) => len,
         }
     }
 
@@ -173,7 +175,7 @@ impl Home {
     fn spare(&self) -> usize {
         match self.keep {
             Keep::All => (self.out.load(Ordering::Relaxed) / 16).min(7),
-            Keep::Nothing | Keep::One => 0,
+            Keep::Nothing | Keep::Most(_) => 0,
         }
     }
 
@@ -188,7 +190,7 @@ impl Home {
             Keep::Nothing => false,
             // A decoder may hold a page while it asks for the next one, and an array may hold one for
             // good: then two are out, and one of them is kept.
-            Keep::One => idle.is_empty(),
+            Keep::Most(most) => idle.len() < most,
             Keep::All => true,
         };
         if keep {
@@ -216,6 +218,8 @@ pub(crate) struct Buffer {
     range: Range<usize>,
     column: usize,
     purpose: Purpose,
+    /// Whether the reader is done with it and arrays hold it still: see [`Lease`].
+    is_kept: AtomicBool,
     ledger: Arc<Ledger>,
     /// Weak, so that a page that an array holds does not keep all the others of a pool alive.
     home: Weak<Home>,
@@ -229,27 +233,31 @@ impl Buffer {
         offset: u64,
         len: usize,
     ) -> io::Result<()> {
-        match self.data.get_mut(..len) {
+        let lead = self.range.start;
+        match self.data.get_mut(lead..lead + len) {
             Some(initialised) => source.read_exact_at(initialised, offset)?,
             None => {
                 self.data.clear();
+                self.data.resize(lead, 0);
                 source.append_at(&mut self.data, len, offset)?;
             }
         }
-        self.range = 0..len;
+        self.range = lead..lead + len;
         Ok(())
     }
 
     /// Fills the buffer with `bytes`.
     pub(crate) fn copy_from(&mut self, bytes: &[u8]) {
-        match self.data.get_mut(..bytes.len()) {
+        let lead = self.range.start;
+        match self.data.get_mut(lead..lead + bytes.len()) {
             Some(initialised) => initialised.copy_from_slice(bytes),
             None => {
                 self.data.clear();
+                self.data.resize(lead, 0);
                 self.data.extend_from_slice(bytes);
             }
         }
-        self.range = 0..bytes.len();
+        self.range = lead..lead + bytes.len();
     }
 
     /// Narrows the buffer to `range` of what it shows now.
@@ -262,9 +270,13 @@ impl Buffer {
         &mut self.data[self.range.clone()]
     }
 
-    /// Shares the buffer; it goes home when the last clone or slice is dropped.
-    pub(crate) fn into_bytes(self) -> Bytes {
-        Bytes::from_owner(self)
+    /// Shares the buffer: it goes home when the last clone or slice of the bytes and the lease are dropped.
+    pub(crate) fn share(self) -> (Bytes, Lease) {
+        let buffer = Arc::new(self);
+        (
+            Bytes::from_owner(Shared(Arc::clone(&buffer))),
+            Lease(buffer),
+        )
     }
 }
 
@@ -277,10 +289,40 @@ impl AsRef<[u8]> for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let data = mem::take(&mut self.data);
+        let purpose = match self.is_kept.get_mut() {
+            true => Purpose::Kept,
+            false => self.purpose,
+        };
         self.ledger
-            .release(self.purpose, Some(self.column), data.capacity() as u64);
+            .release(purpose, Some(self.column), data.capacity() as u64);
         if let Some(home) = self.home.upgrade() {
             home.give_back(data);
+        }
+    }
+}
+
+/// The owner behind [`Bytes`] of a buffer.
+struct Shared(Arc<Buffer>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref().as_ref()
+    }
+}
+
+/// The reader's own hold on a page that it has shared. When it is dropped and arrays hold the page still, the ledger counts the
+/// page as [`Purpose::Kept`].
+pub(crate) struct Lease(Arc<Buffer>);
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let buffer = &self.0;
+        // This hold keeps the buffer from being dropped meanwhile, so what is said here is undone when it is.
+        if Arc::strong_count(buffer) > 1 && !buffer.is_kept.swap(true, Ordering::Relaxed) {
+            let bytes = buffer.data.capacity() as u64;
+            buffer
+                .ledger
+                .transfer(buffer.purpose, Purpose::Kept, buffer.column, bytes);
         }
     }
 }
@@ -301,19 +343,19 @@ mod tests {
     #[test]
     fn a_temporary_buffer_is_freed() {
         let (home, ledger) = home(Keep::Nothing);
-        drop(home.take(100, 0));
+        drop(home.take_behind(0, 100, 0));
         assert_eq!((ledger.live_bytes(), ledger.peak().total_bytes()), (0, 100));
     }
 
     #[test]
     fn a_kept_buffer_is_used_again() {
-        for keep in [Keep::One, Keep::All] {
+        for keep in [Keep::Most(1), Keep::All] {
             let (home, ledger) = home(keep);
-            let first = home.take(128, 0);
+            let first = home.take_behind(0, 128, 0);
             let at = address(&first);
             drop(first);
             assert_eq!(ledger.live_bytes(), 128);
-            let second = home.take(60, 0);
+            let second = home.take_behind(0, 60, 0);
             assert_eq!((address(&second), second.as_ref().len()), (at, 60));
             assert_eq!(ledger.live_bytes(), 128);
         }
@@ -321,13 +363,13 @@ mod tests {
 
     #[test]
     fn bytes_that_are_held_are_never_overwritten() {
-        let (home, _) = home(Keep::One);
-        let mut first = home.take(4, 0);
+        let (home, _) = home(Keep::Most(1));
+        let mut first = home.take_behind(0, 4, 0);
         first.as_mut_slice().copy_from_slice(b"abcd");
-        let held = first.into_bytes();
+        let held = first.share().0;
         let slice = held.slice(1..3);
         drop(held);
-        let mut second = home.take(4, 0);
+        let mut second = home.take_behind(0, 4, 0);
         second.as_mut_slice().copy_from_slice(b"wxyz");
         assert_eq!(&slice[..], b"bc");
     }
@@ -337,8 +379,10 @@ mod tests {
         let (home, ledger) = home(Keep::All);
         for i in 0..100 {
             // A column of large pages asks while all that it had is idle; small ones grow a little each time.
-            drop(home.take(1 << 20, 0));
-            let _small: Vec<_> = (0..4).map(|_| home.take(10_000 + 80 * i, 0)).collect();
+            drop(home.take_behind(0, 1 << 20, 0));
+            let _small: Vec<_> = (0..4)
+                .map(|_| home.take_behind(0, 10_000 + 80 * i, 0))
+                .collect();
         }
         assert!(
             ledger.live_bytes() < (1 << 20) + 4 * 2 * 20_000,
@@ -351,13 +395,15 @@ mod tests {
     fn pages_of_another_size_replace_what_is_idle() {
         // As at the end of a column chunk, whose last pages are small, and at the start of the next.
         let (home, ledger) = home(Keep::All);
-        let mut pages: Vec<_> = (0..50).map(|_| Some(home.take(1 << 20, 0))).collect();
+        let mut pages: Vec<_> = (0..50)
+            .map(|_| Some(home.take_behind(0, 1 << 20, 0)))
+            .collect();
         let most = ledger.live_bytes();
         for len in [1 << 18, 1 << 20, 1 << 18] {
             for page in &mut pages {
                 // The decoder drops a page before it asks for the next one.
                 *page = None;
-                *page = Some(home.take(len, 0));
+                *page = Some(home.take_behind(0, len, 0));
             }
         }
         let peak = ledger.peak().total_bytes();
@@ -367,8 +413,8 @@ mod tests {
     #[test]
     fn a_page_that_is_held_does_not_hold_the_pool() {
         let (home, ledger) = home(Keep::All);
-        let held = home.take(1_024, 0).into_bytes();
-        drop([home.take(2_048, 0), home.take(4_096, 0)]);
+        let held = home.take_behind(0, 1_024, 0).share().0;
+        drop([home.take_behind(0, 2_048, 0), home.take_behind(0, 4_096, 0)]);
         drop(home);
         assert_eq!(ledger.live_bytes(), 1_024);
         drop(held);
@@ -377,13 +423,13 @@ mod tests {
 
     #[test]
     fn filling_grows_what_is_initialised() {
-        let (home, _) = home(Keep::One);
+        let (home, _) = home(Keep::Most(1));
         for text in [&b"some bytes"[..], b"fewer", b"and more of them"] {
-            let mut copied = home.take_empty(text.len(), 0);
+            let mut copied = home.take_empty(0, text.len(), 0);
             copied.copy_from(text);
             assert_eq!(copied.as_ref(), text);
             drop(copied);
-            let mut read = home.take_empty(text.len(), 0);
+            let mut read = home.take_empty(0, text.len(), 0);
             let source = Bytes::copy_from_slice(text);
             read.read_from(&source, 0, text.len()).unwrap();
             assert_eq!(read.as_ref(), text);
@@ -393,8 +439,8 @@ mod tests {
 
     #[test]
     fn one_keeps_one_whatever_comes_back() {
-        let (home, ledger) = home(Keep::One);
-        let (first, second) = (home.take(100, 0), home.take(100, 0));
+        let (home, ledger) = home(Keep::Most(1));
+        let (first, second) = (home.take_behind(0, 100, 0), home.take_behind(0, 100, 0));
         drop(first);
         drop(second);
         assert_eq!(ledger.live_bytes(), 100);
@@ -402,9 +448,9 @@ mod tests {
 
     #[test]
     fn a_larger_page_replaces_the_buffer() {
-        let (home, ledger) = home(Keep::One);
-        drop(home.take(100, 0));
-        drop(home.take(300, 0));
+        let (home, ledger) = home(Keep::Most(1));
+        drop(home.take_behind(0, 100, 0));
+        drop(home.take_behind(0, 300, 0));
         assert_eq!(
             (ledger.live_bytes(), ledger.peak().total_bytes()),
             (300, 300)
@@ -416,7 +462,7 @@ mod tests {
         let (home, ledger) = home(Keep::All);
         let mut addresses = std::collections::HashSet::new();
         for len in [1_119_345, 1_121_467, 1_118_000, 1_120_003] {
-            addresses.insert(address(&home.take(len, 0)));
+            addresses.insert(address(&home.take_behind(0, len, 0)));
         }
         assert_eq!(addresses.len(), 1);
         assert!(ledger.live_bytes() < 1_121_467 * 1016 / 1000);
@@ -428,7 +474,7 @@ mod tests {
         let (home, ledger) = home(Keep::All);
         let mut out = Vec::new();
         for count in 1..=500u64 {
-            out.push(home.take(128, 0));
+            out.push(home.take_behind(0, 128, 0));
             let spare = ledger.allocated_buffers(Purpose::Page) - count;
             assert!(
                 spare <= 7 && spare * 16 <= count,
@@ -441,7 +487,11 @@ mod tests {
     fn a_pool_holds_what_was_out_at_once() {
         let (home, ledger) = home(Keep::All);
         for _ in 0..10 {
-            let _three = [home.take(128, 0), home.take(256, 0), home.take(384, 0)];
+            let _three = [
+                home.take_behind(0, 128, 0),
+                home.take_behind(0, 256, 0),
+                home.take_behind(0, 384, 0),
+            ];
         }
         assert_eq!(ledger.live_bytes(), 768);
         drop(home);

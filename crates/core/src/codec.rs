@@ -4,13 +4,42 @@
 //! the context both follow the strategy.
 
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
 use zstd::zstd_safe;
 
 use crate::ledger::{Ledger, Purpose};
+
+/// The contexts of one column or of all of them: as many as decompress at once, so one for each thread at most.
+pub(crate) struct Contexts {
+    idle: Mutex<Vec<Decompressor>>,
+    ledger: Arc<Ledger>,
+    column: Option<usize>,
+}
+
+impl Contexts {
+    /// For leaf column `column`, or for all of them.
+    pub(crate) fn new(ledger: Arc<Ledger>, column: Option<usize>) -> Self {
+        Self {
+            idle: Mutex::default(),
+            ledger,
+            column,
+        }
+    }
+
+    /// Lends a context that nobody else uses meanwhile.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Decompressor) -> R) -> R {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = idle().pop();
+        let mut context =
+            found.unwrap_or_else(|| Decompressor::new(Arc::clone(&self.ledger), self.column));
+        let result = f(&mut context);
+        idle().push(context);
+        result
+    }
+}
 
 /// Decompression contexts, made when first needed. One can serve any number of columns and codecs.
 pub(crate) struct Decompressor {

@@ -20,6 +20,9 @@ pub enum Purpose {
     Decrypt,
     /// Data pages as decoders read them, those kept for reuse included.
     Page,
+    /// Data pages that the reader is done with and that arrays still hold: one row of a slice or a view keeps its whole page. What is
+    /// here after the reader is dropped is what its arrays hold; see [`Arrays`](crate::strategy::Arrays).
+    Kept,
     /// Dictionary pages; of a writer, the table of values that a dictionary is built with.
     Dictionary,
     /// Contexts of codecs that tell their size (zstd; C heap, outside the global allocator).
@@ -45,6 +48,7 @@ impl Purpose {
         Self::Fetch,
         Self::Decrypt,
         Self::Page,
+        Self::Kept,
         Self::Dictionary,
         Self::Codec,
         Self::Output,
@@ -66,6 +70,7 @@ impl fmt::Display for Purpose {
             Self::Fetch => "fetch",
             Self::Decrypt => "decrypt",
             Self::Page => "page",
+            Self::Kept => "kept",
             Self::Dictionary => "dictionary",
             Self::Codec => "codec",
             Self::Output => "output",
@@ -89,6 +94,8 @@ struct Account {
     live: Amounts,
     at_peak: Amounts,
     seen_peaks: u64,
+    shared_values: u64,
+    written_values: u64,
 }
 
 impl Account {
@@ -122,6 +129,9 @@ struct State {
     columns: Vec<Account>,
     /// Buffers allocated so far, those used again not counted.
     allocations: Amounts,
+    /// Requests to the source so far, and the bytes that they gave.
+    reads: u64,
+    read_bytes: u64,
 }
 
 /// Bytes owned by one reader or writer: live now, and live at its own peak.
@@ -166,6 +176,15 @@ impl Ledger {
         }
     }
 
+    /// Moves `bytes` of leaf column `column` from one purpose to another; the total stays.
+    pub(crate) fn transfer(&self, from: Purpose, to: Purpose, column: usize, bytes: u64) {
+        let mut state = self.lock();
+        let peaks = state.peaks;
+        let account = state.account(Some(column));
+        account.change(peaks, from, 0, bytes);
+        account.change(peaks, to, bytes, 0);
+    }
+
     /// Takes back what [`charge`](Self::charge) added.
     pub(crate) fn release(&self, purpose: Purpose, column: Option<usize>, bytes: u64) {
         let mut state = self.lock();
@@ -183,6 +202,51 @@ impl Ledger {
     /// is what tells owners that keep buffers from owners that do not.
     pub fn allocated_buffers(&self, purpose: Purpose) -> u64 {
         self.lock().allocations[purpose.index()]
+    }
+
+    /// Notes a request to the source for `bytes`.
+    pub(crate) fn count_read(&self, bytes: u64) {
+        let mut state = self.lock();
+        state.reads += 1;
+        state.read_bytes += bytes;
+    }
+
+    /// Requests for pages that the source was asked so far (`pread`, of a file).
+    pub fn reads(&self) -> u64 {
+        self.lock().reads
+    }
+
+    /// Bytes that these requests were for.
+    pub fn read_bytes(&self) -> u64 {
+        self.lock().read_bytes
+    }
+
+    /// Notes how many bytes of values of leaf column `column` arrays share with its pages, and how many were written into arrays.
+    pub(crate) fn count_values(&self, column: usize, shared: u64, written: u64) {
+        let mut state = self.lock();
+        if let Some(account) = state.columns.get_mut(column) {
+            account.shared_values += shared;
+            account.written_values += written;
+        }
+    }
+
+    /// Bytes of values in arrays that are slices of pages, over the columns that are decoded here (`decode=direct`).
+    pub fn shared_value_bytes(&self) -> u64 {
+        self.lock().columns.iter().map(|c| c.shared_values).sum()
+    }
+
+    /// Bytes of values that were written into arrays: copied or decoded out of pages, over the columns that are decoded here
+    /// (`decode=direct`).
+    pub fn written_value_bytes(&self) -> u64 {
+        self.lock().columns.iter().map(|c| c.written_values).sum()
+    }
+
+    /// [`shared_value_bytes`](Self::shared_value_bytes) and [`written_value_bytes`](Self::written_value_bytes) of leaf column
+    /// `column`; zeros for a column that the file does not have.
+    pub fn column_value_bytes(&self, column: usize) -> (u64, u64) {
+        let state = self.lock();
+        let account = state.columns.get(column);
+        account.map_or((0, 0), |c| (c.shared_values, c.written_values))
     }
 
     /// Bytes live now, over all purposes and columns.

@@ -68,9 +68,11 @@
 mod buffer;
 mod codec;
 mod crypto;
+mod decode;
 mod format;
 mod guard;
 pub mod ledger;
+mod limits;
 mod page;
 pub mod read;
 mod source;
@@ -79,7 +81,9 @@ pub mod stages;
 pub mod strategy;
 pub mod write;
 
+pub use decode::kind::DecodePath;
 pub use ledger::{Ledger, LedgerPeak, Purpose};
+pub use limits::Limits;
 pub use page::info::PageInfo;
 pub use read::{Reader, ReaderBuilder};
 pub use source::ReadAt;

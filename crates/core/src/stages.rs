@@ -21,6 +21,7 @@ use crate::format::footer;
 use crate::format::page_header::PageHeader;
 use crate::format::thrift::ThriftError;
 use crate::ledger::{Ledger, Purpose};
+use crate::limits::Limits;
 use crate::page::chunk::ChunkCursor;
 use crate::page::file::FileShared;
 use crate::page::info::PageInfo;
@@ -142,7 +143,7 @@ impl Opener {
         buffers: &Buffers,
     ) -> Result<PageBuffer> {
         let len = ColumnCrypto::separate_len(module.len());
-        let mut out = buffers.0.take_empty(len, 0);
+        let mut out = buffers.0.take_empty(0, len, 0);
         self.0
             .open_separate(module, kind.module(), page, &mut out)?;
         Ok(PageBuffer(out))
@@ -184,7 +185,7 @@ impl Buffers {
 
     /// A buffer of `len` initialised bytes; what they hold is left over.
     pub fn take(&self, len: usize) -> PageBuffer {
-        PageBuffer(self.0.take(len, 0))
+        PageBuffer(self.0.take_behind(0, len, 0))
     }
 
     /// Reads `len` bytes at `offset` of `source` into a buffer.
@@ -192,7 +193,7 @@ impl Buffers {
     /// # Errors
     /// What the source said.
     pub fn fetch(&self, source: &impl ReadAt, offset: u64, len: usize) -> io::Result<PageBuffer> {
-        let mut buffer = self.0.take_empty(len, 0);
+        let mut buffer = self.0.take_empty(0, len, 0);
         buffer.read_from(source, offset, len)?;
         Ok(PageBuffer(buffer))
     }
@@ -204,7 +205,7 @@ pub struct PageBuffer(Buffer);
 impl PageBuffer {
     /// The bytes, shared: the buffer goes back when the last clone is dropped.
     pub fn into_bytes(self) -> Bytes {
-        self.0.into_bytes()
+        self.0.share().0
     }
 }
 
@@ -276,8 +277,10 @@ pub fn chunk<T: ReadAt + 'static>(
         metadata,
         crypto,
         verify_checksums: false,
+        limits: Limits::default(),
+        ledger: Arc::clone(&ledger),
     });
-    let owners = ReaderOwners::new(owners, &ledger).column(column);
+    let owners = ReaderOwners::new(owners, 1, &ledger).column(column);
     let cursor = ChunkCursor::try_new(file, owners, row_group, column)?;
     Ok(StrategyPageReader::new(
         Arc::new(Mutex::new(cursor)),

@@ -129,7 +129,7 @@ mod tests {
             let cipher = Cipher::new(key).unwrap();
             let ledger = Arc::new(Ledger::new(1));
             let home = Home::new(Keep::Nothing, Purpose::Decrypt, None, &ledger);
-            let mut out = home.take_empty(module.len(), 0);
+            let mut out = home.take_empty(0, module.len(), 0);
             cipher.open_separate(&module, b"aad", &mut out).unwrap();
             assert_eq!(out.as_ref(), b"hello");
             let mut here = module.clone();

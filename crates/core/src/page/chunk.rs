@@ -1,18 +1,19 @@
 //! Walks the pages of one column chunk: header, then body, each byte read once, every length checked
 //! against what the file can hold before anything is allocated for it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::basic::Compression;
 use parquet::column::page::{Page, PageMetadata};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::schema::types::ColumnDescriptor;
 
 use super::counts;
 use super::file::FileShared;
 use super::owners::ColumnOwners;
-use crate::buffer::{Buffer, Home};
+use crate::buffer::{Buffer, Home, Lease};
 use crate::codec;
 use crate::crypto::{ColumnCrypto, FRAMING_LEN, LENGTH_LEN, Module};
 use crate::format::page_header::{PageHeader, PageKind};
@@ -36,6 +37,19 @@ struct Pending {
     ordinal: usize,
 }
 
+/// A page's header and its bytes, decrypted and decompressed.
+pub(crate) struct RawPage {
+    pub(crate) header: PageHeader,
+    pub(crate) bytes: Bytes,
+}
+
+/// Where a page's values begin, as far as its header lets one expect it: the page is placed so that they are aligned.
+pub(crate) type ExpectedValues = fn(&PageHeader, &ColumnDescriptor) -> usize;
+
+/// Bytes that a page's values are aligned to, where they are where they were expected. Allocators give large blocks at multiples
+/// of 16 and more.
+const ALIGNMENT: usize = 16;
+
 /// A position among the pages of one column chunk.
 pub(crate) struct ChunkCursor<T> {
     file: Arc<FileShared<T>>,
@@ -56,6 +70,8 @@ pub(crate) struct ChunkCursor<T> {
     expect_dictionary: bool,
     peeked: Option<Pending>,
     skipped_dictionary: Option<Pending>,
+    /// The page that was given last, until the next one is asked for.
+    lease: Option<Lease>,
 }
 
 impl<T: ReadAt> ChunkCursor<T> {
@@ -86,6 +102,7 @@ impl<T: ReadAt> ChunkCursor<T> {
             data_pages: 0,
             peeked: None,
             skipped_dictionary: None,
+            lease: None,
             file,
         })
     }
@@ -104,14 +121,28 @@ impl<T: ReadAt> ChunkCursor<T> {
             .and_then(|pending| pending.header.metadata()))
     }
 
-    /// Reads the next page; `None` at the end of the chunk.
+    /// Reads the next page; `None` at the end of the chunk. The page that was given before must not be needed any more.
     pub(crate) fn next_page(&mut self) -> Result<Option<Page>> {
+        let raw = self.next_raw(|_, _| 0)?;
+        Ok(raw.map(|raw| page(&raw.header, raw.bytes)))
+    }
+
+    /// As [`next_page`](Self::next_page), without the parquet crate's form; the page is placed so that its values are aligned if
+    /// they begin where `values_at` says.
+    pub(crate) fn next_raw(&mut self, values_at: ExpectedValues) -> Result<Option<RawPage>> {
+        self.lease = None;
         self.locate(|cursor| {
             let Some(pending) = cursor.take_pending()? else {
                 return Ok(None);
             };
-            cursor.load(&pending).map(Some)
+            cursor.load(&pending, values_at).map(Some)
         })
+    }
+
+    /// The column's place in the schema, and its levels.
+    pub(crate) fn descriptor(&self) -> &ColumnDescriptor {
+        let row_group = self.file.metadata.row_group(self.row_group);
+        row_group.column(self.column).column_descr()
     }
 
     /// The next page's header and where its body starts, and moves behind the page without reading
@@ -138,18 +169,28 @@ impl<T: ReadAt> ChunkCursor<T> {
         let Some(pending) = self.skipped_dictionary.take() else {
             return Ok(None);
         };
-        self.locate(|cursor| cursor.load(&pending).map(Some))
+        self.locate(|cursor| {
+            let raw = cursor.load(&pending, |_, _| 0)?;
+            Ok(Some(page(&raw.header, raw.bytes)))
+        })
+    }
+
+    /// As [`take_skipped_dictionary`](Self::take_skipped_dictionary), without the parquet crate's form.
+    pub(crate) fn take_skipped_raw_dictionary(&mut self) -> Result<Option<RawPage>> {
+        let Some(pending) = self.skipped_dictionary.take() else {
+            return Ok(None);
+        };
+        self.locate(|cursor| cursor.load(&pending, |_, _| 0).map(Some))
     }
 
     fn locate<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
-        f(self).map_err(|e| {
-            let chunk = self
-                .file
-                .metadata
-                .row_group(self.row_group)
-                .column(self.column);
-            located(e, chunk, self.row_group)
-        })
+        f(self).map_err(|error| self.located(error))
+    }
+
+    /// Says where `error` happened, which was found in the page that was given last.
+    pub(crate) fn located(&self, error: ParquetError) -> ParquetError {
+        let row_group = self.file.metadata.row_group(self.row_group);
+        located(error, row_group.column(self.column), self.row_group)
     }
 
     /// Makes `peeked` the next page that decoders see: index pages are passed over.
@@ -253,8 +294,9 @@ impl<T: ReadAt> ChunkCursor<T> {
     }
 
     /// Reads, checks, decrypts and decompresses a page's body.
-    fn load(&self, pending: &Pending) -> Result<Page> {
+    fn load(&mut self, pending: &Pending, values_at: ExpectedValues) -> Result<RawPage> {
         let header = &pending.header;
+        let lead = values_at(header, self.descriptor()).wrapping_neg() % ALIGNMENT;
         let dictionary = header.is_dictionary();
         let last = if dictionary {
             &self.owners.dictionary
@@ -270,9 +312,12 @@ impl<T: ReadAt> ChunkCursor<T> {
                 }
             );
         // The buffer that ends up as the page belongs to the page's owner, whichever step fills it.
-        let mut plain = self.decrypted(pending, (!is_compressed).then_some(last))?;
+        let mut plain = match is_compressed {
+            true => self.decrypted(pending, None)?,
+            false => self.decrypted(pending, Some((last, lead)))?,
+        };
         if is_compressed {
-            plain = self.decompressed(header, &plain, last)?;
+            plain = self.decompressed(header, &plain, (last, lead))?;
         }
         if header.levels_len() > plain.as_ref().len() {
             return Err(ParquetError::General(format!(
@@ -281,18 +326,26 @@ impl<T: ReadAt> ChunkCursor<T> {
                 plain.as_ref().len()
             )));
         }
-        let row_group = self.file.metadata.row_group(self.row_group);
-        let descriptor = row_group.column(self.column).column_descr();
-        counts::check(header, descriptor, plain.as_ref())?;
-        Ok(page(header, plain.into_bytes()))
+        counts::check(header, self.descriptor(), plain.as_ref())?;
+        let (bytes, lease) = plain.share();
+        // A dictionary lives as long as its chunk is read, whoever holds it.
+        if !dictionary {
+            self.lease = Some(lease);
+        }
+        Ok(RawPage {
+            header: *header,
+            bytes,
+        })
     }
 
-    /// The body as it was before encryption. `last` is given when no buffer follows.
-    fn decrypted(&self, pending: &Pending, last: Option<&Arc<Home>>) -> Result<Buffer> {
+    /// The body as it was before encryption. `last` is given when no buffer follows: whose it is, and how many bytes are left in
+    /// front of what it shows.
+    fn decrypted(&self, pending: &Pending, last: Option<(&Arc<Home>, usize)>) -> Result<Buffer> {
         let owners = &self.owners;
         let stored_size = pending.header.stored_size;
+        let fetch = (&owners.fetch, 0);
         let Some(crypto) = &self.crypto else {
-            return self.fetched(pending, last.unwrap_or(&owners.fetch));
+            return self.fetched(pending, last.unwrap_or(fetch));
         };
         if stored_size < FRAMING_LEN {
             return Err(ParquetError::EOF(
@@ -301,22 +354,24 @@ impl<T: ReadAt> ChunkCursor<T> {
         }
         let kind = Module::body(pending.header.is_dictionary());
         let Some(decrypt) = &owners.decrypt else {
-            let mut buffer = self.fetched(pending, last.unwrap_or(&owners.fetch))?;
+            // What stands in front of the plaintext is as long as the alignment.
+            let mut buffer = self.fetched(pending, last.unwrap_or(fetch))?;
             let plain = crypto.open_in_place(buffer.as_mut_slice(), kind, pending.ordinal)?;
             buffer.narrow(plain);
             return Ok(buffer);
         };
-        let module = self.fetched(pending, &owners.fetch)?;
+        let module = self.fetched(pending, fetch)?;
         let len = ColumnCrypto::separate_len(stored_size);
-        let mut buffer = last.unwrap_or(decrypt).take_empty(len, self.column);
+        let (home, lead) = last.unwrap_or((decrypt, 0));
+        let mut buffer = home.take_empty(lead, len, self.column);
         crypto.open_separate(module.as_ref(), kind, pending.ordinal, &mut buffer)?;
         Ok(buffer)
     }
 
-    /// The stored bytes of the body, in a buffer of `home`.
-    fn fetched(&self, pending: &Pending, home: &Arc<Home>) -> Result<Buffer> {
+    /// The stored bytes of the body, in a buffer of `home` behind `lead` bytes.
+    fn fetched(&self, pending: &Pending, (home, lead): (&Arc<Home>, usize)) -> Result<Buffer> {
         let len = pending.header.stored_size;
-        let mut buffer = home.take_empty(len, self.column);
+        let mut buffer = home.take_empty(lead, len, self.column);
         buffer.read_from(&self.file.source, pending.body, len)?;
         if self.file.verify_checksums
             && let Some(expected) = pending.header.crc
@@ -336,7 +391,7 @@ impl<T: ReadAt> ChunkCursor<T> {
         &self,
         header: &PageHeader,
         stored: &Buffer,
-        home: &Arc<Home>,
+        (home, lead): (&Arc<Home>, usize),
     ) -> Result<Buffer> {
         // The levels of a v2 page stand uncompressed in front of its values.
         let levels_len = header.levels_len();
@@ -350,16 +405,14 @@ impl<T: ReadAt> ChunkCursor<T> {
         let values_len = header.uncompressed_size - levels_len;
         self.check_size(header.uncompressed_size, values, values_len)?;
 
-        let mut buffer = home.take(header.uncompressed_size, self.column);
+        let mut buffer = home.take_behind(lead, header.uncompressed_size, self.column);
         let (levels_out, values_out) = buffer.as_mut_slice().split_at_mut(levels_len);
         levels_out.copy_from_slice(levels);
         // A page of nulls alone has no values, and some writers then store nothing to decompress.
         if values_len > 0 {
-            self.owners
-                .codec
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .decompress(self.codec, values, values_out)?;
+            let codec = self.codec;
+            let contexts = &self.owners.codec;
+            contexts.with(|context| context.decompress(codec, values, values_out))?;
         }
         Ok(buffer)
     }

@@ -1,9 +1,9 @@
 //! The owners of every buffer, made from a strategy once per reader and once per column.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::buffer::{Home, Keep};
-use crate::codec::Decompressor;
+use crate::codec::Contexts;
 use crate::ledger::{Ledger, Purpose};
 use crate::strategy::{BufferOwners, CodecContext, Decrypt, Fetch, PageBuffer};
 
@@ -16,7 +16,7 @@ pub(crate) struct ReaderOwners {
     decrypt: Arc<Home>,
     page: Arc<Home>,
     dictionary: Arc<Home>,
-    codec: Arc<Mutex<Decompressor>>,
+    codec: Arc<Contexts>,
 }
 
 /// What one column uses.
@@ -30,17 +30,18 @@ pub(crate) struct ColumnOwners {
     pub(crate) page: Arc<Home>,
     /// Dictionary pages: they live as long as their chunk is read, so nothing is gained by keeping them.
     pub(crate) dictionary: Arc<Home>,
-    pub(crate) codec: Arc<Mutex<Decompressor>>,
+    pub(crate) codec: Arc<Contexts>,
 }
 
 impl ReaderOwners {
-    pub(crate) fn new(strategy: BufferOwners, ledger: &Arc<Ledger>) -> Self {
+    /// For a reader whose columns are decoded by so many threads: what is shared is there once for each of them.
+    pub(crate) fn new(strategy: BufferOwners, threads: usize, ledger: &Arc<Ledger>) -> Self {
         let home = |keep, purpose| Home::new(keep, purpose, None, ledger);
         Self {
             strategy,
             ledger: Arc::clone(ledger),
             fetch: match strategy.fetch {
-                Fetch::Shared => home(Keep::One, Purpose::Fetch),
+                Fetch::Shared => home(Keep::Most(threads), Purpose::Fetch),
                 Fetch::Temporary | Fetch::Retained => home(Keep::Nothing, Purpose::Fetch),
             },
             decrypt: home(Keep::Nothing, Purpose::Decrypt),
@@ -49,12 +50,12 @@ impl ReaderOwners {
                 PageBuffer::Temporary | PageBuffer::Retained => home(Keep::Nothing, Purpose::Page),
             },
             dictionary: home(Keep::Nothing, Purpose::Dictionary),
-            codec: Arc::new(Mutex::new(Decompressor::new(Arc::clone(ledger), None))),
+            codec: Arc::new(Contexts::new(Arc::clone(ledger), None)),
         }
     }
 
     pub(crate) fn column(&self, column: usize) -> ColumnOwners {
-        let retained = |purpose| Home::new(Keep::One, purpose, Some(column), &self.ledger);
+        let retained = |purpose| Home::new(Keep::Most(1), purpose, Some(column), &self.ledger);
         ColumnOwners {
             fetch: match self.strategy.fetch {
                 Fetch::Retained => retained(Purpose::Fetch),
@@ -72,10 +73,9 @@ impl ReaderOwners {
             dictionary: Arc::clone(&self.dictionary),
             codec: match self.strategy.codec {
                 CodecContext::Shared => Arc::clone(&self.codec),
-                CodecContext::PerColumn => Arc::new(Mutex::new(Decompressor::new(
-                    Arc::clone(&self.ledger),
-                    Some(column),
-                ))),
+                CodecContext::PerColumn => {
+                    Arc::new(Contexts::new(Arc::clone(&self.ledger), Some(column)))
+                }
             },
         }
     }

@@ -3,24 +3,29 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow_array::RecordBatchReader;
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder, RowSelection,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
-use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::encryption::decrypt::FileDecryptionProperties;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::reader::Reader;
+use super::reader::{Inner, Reader};
+use super::selection::Batches;
+use super::share::{self, Plan};
+use super::threads::Shares;
 use crate::crypto::FileCrypto;
+use crate::decode::kind::DecodePath;
 use crate::format::footer::{self, FileEncryption};
 use crate::guard;
 use crate::ledger::Ledger;
+use crate::limits::Limits;
 use crate::page::chunk::ChunkCursor;
 use crate::page::file::FileShared;
 use crate::page::info::PageInfo;
@@ -46,6 +51,8 @@ pub struct ReaderBuilder<T> {
     /// How the file is encrypted, where that was read when it was opened.
     encryption: Option<FileEncryption>,
     verify_checksums: bool,
+    limits: Limits,
+    threads: usize,
 }
 
 impl<T> fmt::Debug for ReaderBuilder<T> {
@@ -103,6 +110,8 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             decryption: None,
             encryption: None,
             verify_checksums: false,
+            limits: Limits::default(),
+            threads: 1,
         }
     }
 
@@ -128,6 +137,8 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             decryption: self.decryption.clone(),
             encryption: self.encryption.clone(),
             verify_checksums: self.verify_checksums,
+            limits: self.limits,
+            threads: self.threads,
         }
     }
 
@@ -210,6 +221,22 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         }
     }
 
+    /// What the file may ask the reader to allocate. Default: [`Limits::default`]. The control `upstream` has no such limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// How many threads decode the columns of a batch, the calling one among them. Default: 1.
+    ///
+    /// Batches come in the same order and are the same for any number. The columns are decoded in groups, and no thread goes ahead of
+    /// the batch that was asked for: so page buffers are bounded as for one thread, and each further thread adds the stored page and the
+    /// codec's context that it works with. The control `upstream` has one thread whatever is said here.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
     /// Builds the reader. No page is read yet.
     ///
     /// # Errors
@@ -220,15 +247,21 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         let ledger = Arc::new(Ledger::new(columns));
         let metadata = self.metadata().memory_size() as u64;
         self.check_row_groups()?;
-        let inner = match self.strategy {
+        let built = match self.strategy {
             ReadStrategy::Upstream => guard::catch(|| self.build_upstream()),
             ReadStrategy::Owned(buffers) => {
                 let ledger = &ledger;
                 guard::catch(move || self.build_owned(buffers, ledger))
             }
         };
-        let inner = inner.map_err(ParquetError::General)??;
-        Ok(Reader::new(inner, ledger, metadata))
+        let built = built.map_err(ParquetError::General)??;
+        Ok(Reader::new(
+            built.inner,
+            built.schema,
+            built.paths,
+            ledger,
+            metadata,
+        ))
     }
 
     /// The pages of every column chunk as their headers describe them; no page body is read.
@@ -240,13 +273,15 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     /// Where a header is damaged or cannot be decrypted.
     pub fn pages(&self) -> Result<Vec<PageInfo>> {
         let ledger = Arc::new(Ledger::new(self.parquet_schema().num_columns()));
-        let owners = ReaderOwners::new(BufferOwners::TEMP_BOTH, &ledger);
+        let owners = ReaderOwners::new(BufferOwners::TEMP_BOTH, 1, &ledger);
         let file = Arc::new(FileShared {
             source: &self.source,
             len: self.source.len(),
             metadata: Arc::clone(self.metadata()),
             crypto: self.file_crypto()?,
             verify_checksums: false,
+            limits: self.limits,
+            ledger: Arc::clone(&ledger),
         });
         let mut pages = Vec::new();
         for (row_group, chunks) in self.metadata().row_groups().iter().enumerate() {
@@ -300,12 +335,15 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         }
     }
 
-    fn build_upstream(self) -> Result<ParquetRecordBatchReader> {
+    fn build_upstream(self) -> Result<Built> {
         if self.verify_checksums {
             return Err(ParquetError::NYI(
                 "page checksums: the strategy upstream does not verify them".into(),
             ));
         }
+        let paths = self.paths(DecodePath::Parquet {
+            why: "the strategy is the parquet crate's reader",
+        });
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.source, self.metadata)
                 .with_batch_size(self.batch_size)
@@ -316,48 +354,83 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         if let Some(selection) = self.selection {
             builder = builder.with_row_selection(selection);
         }
-        builder.build()
+        let reader = builder.build()?;
+        Ok(Built {
+            schema: reader.schema(),
+            paths,
+            inner: Inner::Upstream(Box::new(reader)),
+        })
     }
 
-    fn build_owned(
-        self,
-        buffers: BufferOwners,
-        ledger: &Arc<Ledger>,
-    ) -> Result<ParquetRecordBatchReader> {
+    /// The same path for every leaf column that is read.
+    fn paths(&self, path: DecodePath) -> Vec<Option<DecodePath>> {
+        let leaves = 0..self.parquet_schema().num_columns();
+        let is_read = |leaf| self.projection.leaf_included(leaf).then_some(path);
+        leaves.map(is_read).collect()
+    }
+
+    fn build_owned(self, buffers: BufferOwners, ledger: &Arc<Ledger>) -> Result<Built> {
         let metadata = Arc::clone(self.metadata.metadata());
         let len = self.source.len();
         let crypto = self.file_crypto()?;
         self.refuse_virtual_columns()?;
-        let levels = parquet_to_arrow_field_levels(
-            metadata.file_metadata().schema_descr(),
-            self.projection,
-            Some(self.metadata.schema().fields()),
-        )?;
-        let num_rows = metadata.file_metadata().num_rows();
-        let num_rows = usize::try_from(num_rows).map_err(|_| {
-            ParquetError::General(format!(
-                "the metadata says that the file has {num_rows} rows"
-            ))
-        })?;
-        let row_groups = StrategyRowGroups {
-            owners: ReaderOwners::new(buffers, ledger),
-            row_groups: self
-                .row_groups
-                .unwrap_or_else(|| (0..metadata.num_row_groups()).collect()),
-            file: Arc::new(FileShared {
-                source: self.source,
-                len,
-                metadata,
-                crypto,
-                verify_checksums: self.verify_checksums,
-            }),
+        let threads = self.threads.max(1);
+        // Decoders reserve a batch's length at once, so a file's rows bound it.
+        let batch_size = self.batch_size.min(share::rows(&metadata)?);
+        let batches = Batches::new(batch_size, self.selection.as_ref());
+        let mut paths = vec![None; self.parquet_schema().num_columns()];
+        let plan = Plan {
+            metadata: &self.metadata,
+            projection: &self.projection,
+            strategy: buffers,
+            batch_size,
+            selection: self.selection,
+            ledger: Arc::clone(ledger),
+            row_groups: StrategyRowGroups {
+                owners: ReaderOwners::new(buffers, threads, ledger),
+                row_groups: self
+                    .row_groups
+                    .unwrap_or_else(|| (0..metadata.num_row_groups()).collect()),
+                file: Arc::new(FileShared {
+                    source: self.source,
+                    len,
+                    metadata,
+                    crypto,
+                    verify_checksums: self.verify_checksums,
+                    limits: self.limits,
+                    ledger: Arc::clone(ledger),
+                }),
+            },
         };
-        ParquetRecordBatchReader::try_new_with_row_groups(
-            &levels,
-            &row_groups,
-            // Decoders reserve a batch's length at once, so a file's rows bound it.
-            self.batch_size.min(num_rows),
-            self.selection,
-        )
+        let roots = plan.roots();
+        for root in &roots {
+            for leaf in root.leaves.0..root.leaves.1 {
+                if self.projection.leaf_included(leaf) {
+                    paths[leaf] = Some(root.path);
+                }
+            }
+        }
+        let mut shares = Vec::new();
+        let mut fields = Vec::with_capacity(roots.len());
+        for roots in share::deal(&roots, threads) {
+            let (share, of_share) = plan.share(roots, fields.len())?;
+            shares.push(share);
+            fields.extend(of_share);
+        }
+        Ok(Built {
+            schema: Arc::new(Schema::new(fields)),
+            paths,
+            inner: Inner::Owned {
+                batches,
+                shares: Shares::try_new(shares, threads)?,
+            },
+        })
     }
+}
+
+/// What a [`Reader`] is made of.
+struct Built {
+    inner: Inner,
+    schema: SchemaRef,
+    paths: Vec<Option<DecodePath>>,
 }

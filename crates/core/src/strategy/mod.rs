@@ -8,7 +8,9 @@ mod read;
 mod write;
 
 pub use parts::StrategyError;
-pub use read::{BufferOwners, Decrypt, Fetch, PageBuffer, READ_PRESETS, ReadStrategy};
+pub use read::{
+    Arrays, BufferOwners, Decode, Decrypt, Fetch, PageBuffer, READ_PRESETS, ReadStrategy,
+};
 pub use write::{Encode, EncoderBuffers, Fallback, Order, PageSink, WRITE_PRESETS, WriteStrategy};
 
 /// Owner of the contexts of a codec. It makes a difference for zstd; the other codecs keep nothing

@@ -7,11 +7,12 @@ use super::parts::{CODEC, Parts, choose, name_of, parse};
 use super::{CodecContext, StrategyError};
 
 /// The names of the presets for reading, in the order in which tables list them; the last is the control.
-pub const READ_PRESETS: [&str; 5] = [
+pub const READ_PRESETS: [&str; 6] = [
     "retained",
     "temp-decrypt",
     "temp-both",
     "pooled",
+    "direct",
     "upstream",
 ];
 
@@ -51,6 +52,28 @@ pub enum PageBuffer {
     Pooled,
 }
 
+/// Who makes arrays of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Decode {
+    /// The parquet crate's decoders, which copy values out of the page.
+    Parquet,
+    /// Flat columns are decoded here. Where a page's bytes are the array (PLAIN, fixed width, no null among the rows asked
+    /// for) the array is a slice of the page; elsewhere values are decoded into the array at once. The parquet crate's
+    /// decoders serve the columns that have no such path.
+    Direct,
+}
+
+/// What the arrays of a batch may hold on to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Arrays {
+    /// Arrays may be slices of pages, and views may point into them: while one row of such an array is kept, so is its page.
+    Shared,
+    /// What points into a page is copied out of it: who keeps an array keeps that array and nothing else.
+    Owned,
+}
+
 /// The owner of each buffer of a page: one choice per part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -65,6 +88,10 @@ pub struct BufferOwners {
     /// Owner of the decompression contexts. It makes a difference for zstd; the other codecs keep nothing
     /// from page to page.
     pub codec: CodecContext,
+    /// Who makes arrays of the decoded page.
+    pub decode: Decode,
+    /// Whether arrays may be slices of pages.
+    pub arrays: Arrays,
 }
 
 impl BufferOwners {
@@ -76,6 +103,8 @@ impl BufferOwners {
         decrypt: Decrypt::Retained,
         page: PageBuffer::Retained,
         codec: CodecContext::PerColumn,
+        decode: Decode::Parquet,
+        arrays: Arrays::Shared,
     };
     /// Preset `temp-decrypt`: GH-46971 as merged.
     pub const TEMP_DECRYPT: Self = Self {
@@ -94,12 +123,21 @@ impl BufferOwners {
         decrypt: Decrypt::InPlace,
         page: PageBuffer::Pooled,
         codec: CodecContext::Shared,
+        decode: Decode::Parquet,
+        arrays: Arrays::Shared,
+    };
+    /// Preset `direct`: as `pooled`, and arrays are slices of the pages where that is possible. A page's buffer is used again when
+    /// its last array is dropped.
+    pub const DIRECT: Self = Self {
+        decode: Decode::Direct,
+        ..Self::POOLED
     };
 }
 
 impl Parts for BufferOwners {
     const BASE: Self = Self::POOLED;
-    const PARTS: &'static [&'static str] = &["fetch", "decrypt", "page", "codec"];
+    const PARTS: &'static [&'static str] =
+        &["fetch", "decrypt", "page", "codec", "decode", "arrays"];
     const PRESETS: &'static [&'static str] = &READ_PRESETS;
     const EXAMPLE: &'static str = "temp-both,codec=shared";
 
@@ -109,6 +147,7 @@ impl Parts for BufferOwners {
             "temp-decrypt" => Some(Self::TEMP_DECRYPT),
             "temp-both" => Some(Self::TEMP_BOTH),
             "pooled" => Some(Self::POOLED),
+            "direct" => Some(Self::DIRECT),
             _ => None,
         }
     }
@@ -118,7 +157,9 @@ impl Parts for BufferOwners {
             "fetch" => self.fetch = choose(part, choice, &FETCH)?,
             "decrypt" => self.decrypt = choose(part, choice, &DECRYPT)?,
             "page" => self.page = choose(part, choice, &PAGE)?,
-            _ => self.codec = choose(part, choice, &CODEC)?,
+            "codec" => self.codec = choose(part, choice, &CODEC)?,
+            "decode" => self.decode = choose(part, choice, &DECODE)?,
+            _ => self.arrays = choose(part, choice, &ARRAYS)?,
         }
         Ok(())
     }
@@ -139,6 +180,9 @@ const PAGE: [(&str, PageBuffer); 3] = [
     ("retained", PageBuffer::Retained),
     ("pooled", PageBuffer::Pooled),
 ];
+const DECODE: [(&str, Decode); 2] = [("parquet", Decode::Parquet), ("direct", Decode::Direct)];
+const ARRAYS: [(&str, Arrays); 2] = [("shared", Arrays::Shared), ("owned", Arrays::Owned)];
+
 impl fmt::Display for BufferOwners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for name in READ_PRESETS {
@@ -148,11 +192,13 @@ impl fmt::Display for BufferOwners {
         }
         write!(
             f,
-            "fetch={},decrypt={},page={},codec={}",
+            "fetch={},decrypt={},page={},codec={},decode={},arrays={}",
             name_of(self.fetch, &FETCH),
             name_of(self.decrypt, &DECRYPT),
             name_of(self.page, &PAGE),
             name_of(self.codec, &CODEC),
+            name_of(self.decode, &DECODE),
+            name_of(self.arrays, &ARRAYS),
         )
     }
 }
@@ -216,13 +262,17 @@ mod tests {
             for (_, decrypt) in DECRYPT {
                 for (_, page) in PAGE {
                     for (_, codec) in CODEC {
-                        let strategy = ReadStrategy::Owned(BufferOwners {
-                            fetch,
-                            decrypt,
-                            page,
-                            codec,
-                        });
-                        assert_eq!(parse(&strategy.to_string()), Ok(strategy));
+                        for (decode, arrays) in DECODE.iter().zip(ARRAYS.iter().rev()) {
+                            let strategy = ReadStrategy::Owned(BufferOwners {
+                                fetch,
+                                decrypt,
+                                page,
+                                codec,
+                                decode: decode.1,
+                                arrays: arrays.1,
+                            });
+                            assert_eq!(parse(&strategy.to_string()), Ok(strategy));
+                        }
                     }
                 }
             }
@@ -239,7 +289,7 @@ mod tests {
         assert_eq!(parsed, ReadStrategy::Owned(expected));
         assert_eq!(
             parsed.to_string(),
-            "fetch=temporary,decrypt=temporary,page=temporary,codec=shared"
+            "fetch=temporary,decrypt=temporary,page=temporary,codec=shared,decode=parquet,arrays=shared"
         );
         // A replacement that changes nothing is the preset itself.
         assert_eq!(parse("pooled,page=pooled").unwrap().to_string(), "pooled");
