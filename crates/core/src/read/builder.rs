@@ -404,10 +404,10 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         };
         let roots = plan.roots();
         for root in &roots {
-            for leaf in root.leaves.0..root.leaves.1 {
-                if self.projection.leaf_included(leaf) {
-                    paths[leaf] = Some(root.path);
-                }
+            let of_root = paths.iter_mut().enumerate();
+            let of_root = of_root.take(root.leaves.1).skip(root.leaves.0);
+            for (_, path) in of_root.filter(|(leaf, _)| self.projection.leaf_included(*leaf)) {
+                *path = Some(root.path);
             }
         }
         let mut shares = Vec::new();

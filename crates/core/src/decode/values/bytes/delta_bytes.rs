@@ -72,7 +72,8 @@ impl BytesDelta {
     }
 
     /// Bytes of heap that are held beside the page.
-    pub(crate) fn heap_bytes(&self) -> usize {
+    #[cfg(test)]
+    fn heap_bytes(&self) -> usize {
         self.previous.capacity()
     }
 

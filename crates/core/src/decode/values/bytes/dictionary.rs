@@ -44,6 +44,7 @@ impl ByteDictionary {
     }
 
     /// How many values there are.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.values.len()
     }

@@ -63,6 +63,7 @@ impl<O: OffsetSizeTrait> ByteArrays<O> {
     }
 
     /// Bytes of heap that are held.
+    #[cfg(test)]
     pub(crate) fn heap_bytes(&self) -> usize {
         self.offsets.capacity() * size_of::<O>() + self.values.capacity()
     }
