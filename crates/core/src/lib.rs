@@ -25,6 +25,11 @@
 //! # }
 //! ```
 //!
+//! A damaged file gives an error, also where it makes a decoder of the parquet crate panic: such a panic is caught, its place
+//! and message are in the error, and nothing is printed. For that, opening a file installs a panic hook, once in a process, which
+//! hands every other panic to the hook that was there before. A hook that the program sets afterwards replaces it, and
+//! prints those panics too.
+//!
 //! # Writing
 //!
 //! A value goes encoder → page → file. A [`WriteStrategy`] names when encoder buffers are born and how they grow, in which
@@ -63,6 +68,7 @@
 mod buffer;
 mod codec;
 mod crypto;
+mod decode;
 mod format;
 mod guard;
 pub mod ledger;
@@ -70,9 +76,12 @@ mod limits;
 mod page;
 pub mod read;
 mod source;
+#[doc(hidden)]
+pub mod stages;
 pub mod strategy;
 pub mod write;
 
+pub use decode::kind::DecodePath;
 pub use ledger::{Ledger, LedgerPeak, Purpose};
 pub use limits::Limits;
 pub use page::info::PageInfo;

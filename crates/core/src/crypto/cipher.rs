@@ -62,6 +62,26 @@ impl Cipher {
     }
 }
 
+impl Cipher {
+    /// The module of `plain`.
+    pub(super) fn seal(&self, plain: &[u8], nonce: [u8; NONCE_LEN], aad: &[u8]) -> Result<Vec<u8>> {
+        let mut body = plain.to_vec();
+        self.key
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(aad),
+                &mut body,
+            )
+            .map_err(|_| too_long())?;
+        let len = u32::try_from(NONCE_LEN + body.len()).map_err(|_| too_long())?;
+        Ok([&len.to_le_bytes()[..], &nonce, &body].concat())
+    }
+}
+
+fn too_long() -> ParquetError {
+    ParquetError::General("a module is too long to be encrypted".into())
+}
+
 /// Checks that the framing fits the slice, and returns the nonce.
 fn check_frame(module: &[u8]) -> Result<Nonce> {
     let (length, rest) = module
@@ -96,21 +116,10 @@ mod tests {
     use std::sync::Arc;
 
     fn seal(key: &[u8], aad: &[u8], plain: &[u8]) -> Vec<u8> {
-        let cipher = Cipher::new(key).unwrap();
-        let nonce = [7u8; NONCE_LEN];
-        let mut body = plain.to_vec();
-        cipher
-            .key
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                Aad::from(aad),
-                &mut body,
-            )
-            .unwrap();
-        let mut module = ((NONCE_LEN + body.len()) as u32).to_le_bytes().to_vec();
-        module.extend(nonce);
-        module.extend(body);
-        module
+        Cipher::new(key)
+            .unwrap()
+            .seal(plain, [7; NONCE_LEN], aad)
+            .unwrap()
     }
 
     #[test]

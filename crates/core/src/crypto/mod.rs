@@ -1,6 +1,10 @@
 //! Parquet Modular Encryption, the reading side: keys of a column, AAD of a module, AES-GCM.
 //!
 //! Source: <https://github.com/apache/parquet-format/blob/master/Encryption.md>.
+//!
+//! Of key bytes this crate has one copy of its own: what a key retriever hands out, which is wiped when the cipher is
+//! made. Not wiped are the keys inside the caller's [`FileDecryptionProperties`] and what the parquet crate copies of them
+//! to read the footer, and the key schedule in a cipher of `ring`, which stays as long as the reader.
 
 mod aad;
 mod cipher;
@@ -13,6 +17,7 @@ use parquet::encryption::decrypt::FileDecryptionProperties;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::column_crypto_metadata::ColumnCryptoMetaData;
 use parquet::file::metadata::ColumnChunkMetaData;
+use zeroize::Zeroizing;
 
 pub(crate) use aad::Module;
 pub(crate) use cipher::{FRAMING_LEN, LENGTH_LEN};
@@ -86,7 +91,10 @@ impl FileCrypto {
         if let Some(cipher) = ciphers.get(&of) {
             return Ok(Arc::clone(cipher));
         }
-        let cipher = Arc::new(Cipher::new(&key()?)?);
+        let cipher = Arc::new(match key()? {
+            Cow::Borrowed(callers) => Cipher::new(callers)?,
+            Cow::Owned(retrieved) => Cipher::new(&Zeroizing::new(retrieved))?,
+        });
         ciphers.insert(of, Arc::clone(&cipher));
         Ok(cipher)
     }
@@ -99,6 +107,19 @@ pub(crate) struct ColumnCrypto {
 }
 
 impl ColumnCrypto {
+    /// For column `column` (leaf) in row group `row_group` of a file whose AAD is `file_aad`.
+    pub(crate) fn with_key(
+        key: &[u8],
+        file_aad: &[u8],
+        row_group: usize,
+        column: usize,
+    ) -> Result<Self> {
+        Ok(Self {
+            cipher: Arc::new(Cipher::new(key)?),
+            aad: Aad::new(file_aad, row_group, column)?,
+        })
+    }
+
     /// For a chunk that is encrypted, if it is; an error where it is and no keys are at hand.
     pub(crate) fn for_chunk(
         file: Option<&FileCrypto>,
@@ -139,6 +160,18 @@ impl ColumnCrypto {
     ) -> Result<()> {
         let aad = self.aad.of(kind, page_ordinal)?;
         self.cipher.open_separate(module, &aad, out)
+    }
+
+    /// Encrypts `plain` as a module: what the two above open.
+    pub(crate) fn seal(
+        &self,
+        plain: &[u8],
+        kind: Module,
+        page_ordinal: usize,
+        nonce: [u8; cipher::NONCE_LEN],
+    ) -> Result<Vec<u8>> {
+        let aad = self.aad.of(kind, page_ordinal)?;
+        self.cipher.seal(plain, nonce, &aad)
     }
 
     /// Bytes that [`open_separate`](Self::open_separate) needs for a module of `module_len` bytes.

@@ -5,6 +5,7 @@
 
 use parquet::errors::{ParquetError, Result};
 
+use super::schema;
 use super::thrift::{CompactReader, FieldType, ThriftError};
 use crate::source::ReadAt;
 
@@ -29,28 +30,11 @@ pub(crate) fn read_encryption(
     source: &impl ReadAt,
     file_len: u64,
 ) -> Result<Option<FileEncryption>> {
-    let mut tail = [0u8; TAIL_LEN as usize];
-    let tail_start = file_len
-        .checked_sub(TAIL_LEN)
-        .ok_or_else(|| ParquetError::EOF("the file is too short to be Parquet".into()))?;
-    source.read_exact_at(&mut tail, tail_start)?;
-    let [l0, l1, l2, l3, magic @ ..] = tail;
-    let footer_len = u64::from(u32::from_le_bytes([l0, l1, l2, l3]));
-    let start = tail_start
-        .checked_sub(footer_len)
-        .ok_or_else(|| ParquetError::EOF("the footer is said to be longer than the file".into()))?;
-    let mut footer = vec![0u8; footer_len as usize];
-    source.read_exact_at(&mut footer, start)?;
-
+    let (footer, magic) = read_footer(source, file_len)?;
     // FileCryptoMetaData: 1 algorithm, 2 key metadata. FileMetaData: 8 algorithm, 9 key metadata.
-    let (algorithm_id, key_id) = match &magic {
-        b"PARE" => (1, 2),
-        b"PAR1" => (8, 9),
-        _ => {
-            return Err(ParquetError::General(
-                "the file does not end as Parquet does".into(),
-            ));
-        }
+    let (algorithm_id, key_id) = match magic {
+        Magic::Encrypted => (1, 2),
+        Magic::Plain => (8, 9),
     };
     let mut encryption = None;
     let mut key_metadata = None;
@@ -62,10 +46,7 @@ pub(crate) fn read_encryption(
         }
         Ok(true)
     });
-    parsed.map_err(|e| match e {
-        ThriftError::Eof => ParquetError::EOF("the footer ends too early".into()),
-        ThriftError::Invalid(why) => ParquetError::General(format!("the footer is invalid: {why}")),
-    })?;
+    parsed.map_err(invalid)?;
 
     match encryption {
         None => Ok(None),
@@ -76,6 +57,58 @@ pub(crate) fn read_encryption(
             footer_key_metadata: key_metadata,
             ..found
         })),
+    }
+}
+
+/// Refuses a footer whose schema would take more memory or stack than its bytes justify, before the parquet crate
+/// parses it. An encrypted footer is not looked at: it is authenticated before it is parsed.
+///
+/// `file_len` is the length of `source` in bytes.
+pub(crate) fn check_schema(source: &impl ReadAt, file_len: u64) -> Result<()> {
+    match read_footer(source, file_len)? {
+        (footer, Magic::Plain) => schema::check(&footer).map_err(invalid),
+        (_, Magic::Encrypted) => Ok(()),
+    }
+}
+
+/// What a file ends with.
+enum Magic {
+    /// `PAR1`: the footer is a `FileMetaData`.
+    Plain,
+    /// `PARE`: the footer is a `FileCryptoMetaData` and an encrypted `FileMetaData`.
+    Encrypted,
+}
+
+/// The footer's bytes, of a file of `file_len` bytes.
+fn read_footer(source: &impl ReadAt, file_len: u64) -> Result<(Vec<u8>, Magic)> {
+    let mut tail = [0u8; TAIL_LEN as usize];
+    let tail_start = file_len
+        .checked_sub(TAIL_LEN)
+        .ok_or_else(|| ParquetError::EOF("the file is too short to be Parquet".into()))?;
+    source.read_exact_at(&mut tail, tail_start)?;
+    let [l0, l1, l2, l3, magic @ ..] = tail;
+    let magic = match &magic {
+        b"PARE" => Magic::Encrypted,
+        b"PAR1" => Magic::Plain,
+        _ => {
+            return Err(ParquetError::General(
+                "the file does not end as Parquet does".into(),
+            ));
+        }
+    };
+    let footer_len = u64::from(u32::from_le_bytes([l0, l1, l2, l3]));
+    let start = tail_start
+        .checked_sub(footer_len)
+        .ok_or_else(|| ParquetError::EOF("the footer is said to be longer than the file".into()))?;
+    let mut footer = Vec::with_capacity(footer_len as usize);
+    source.append_at(&mut footer, footer_len as usize, start)?;
+    Ok((footer, magic))
+}
+
+fn invalid(error: ThriftError) -> ParquetError {
+    match error {
+        ThriftError::Eof => ParquetError::EOF("the footer ends too early".into()),
+        ThriftError::Invalid(why) => ParquetError::General(format!("the footer is invalid: {why}")),
     }
 }
 

@@ -53,6 +53,26 @@ impl PageHeader {
         matches!(self.kind, PageKind::Dictionary { .. })
     }
 
+    /// How the page's values are encoded.
+    pub(crate) fn encoding(&self) -> Encoding {
+        match self.kind {
+            PageKind::Dictionary { encoding, .. }
+            | PageKind::DataV1 { encoding, .. }
+            | PageKind::DataV2 { encoding, .. } => encoding,
+            PageKind::Index => Encoding::PLAIN,
+        }
+    }
+
+    /// Values in the page, nulls included; rows, where nothing repeats.
+    pub(crate) fn num_values(&self) -> usize {
+        match self.kind {
+            PageKind::Dictionary { num_values, .. }
+            | PageKind::DataV1 { num_values, .. }
+            | PageKind::DataV2 { num_values, .. } => num_values as usize,
+            PageKind::Index => 0,
+        }
+    }
+
     /// Length of the levels that a v2 page stores in front of its (compressed) values; 0 otherwise.
     pub(crate) fn levels_len(&self) -> usize {
         match self.kind {

@@ -209,6 +209,10 @@ impl<'a> CompactReader<'a> {
             }
             FieldType::List | FieldType::Set => {
                 let head = self.byte()?;
+                // Some writers give an empty list no type.
+                if head == 0 {
+                    return Ok(());
+                }
                 let element = FieldType::from_code(head & 0x0f)?;
                 let count = match head >> 4 {
                     15 => self.varint()?,

@@ -108,6 +108,8 @@ pub(crate) struct ChunkCursor<T> {
     pub(super) last: Last,
     /// What is being read, for errors.
     pub(super) place: Option<Place>,
+    /// The page that was given last.
+    given: Option<Place>,
     /// The page that was given last, until the next one is asked for.
     pub(super) lease: Option<Lease>,
 }
@@ -152,6 +154,7 @@ impl<T: ReadAt> ChunkCursor<T> {
                 was_skipped: false,
             },
             place: None,
+            given: None,
             lease: None,
             file,
         })
@@ -207,6 +210,7 @@ impl<T: ReadAt> ChunkCursor<T> {
                 }
             };
             cursor.last.was_skipped = false;
+            cursor.given = cursor.place;
             if cursor.is_exhausted() {
                 cursor.window.free();
             }
@@ -280,6 +284,11 @@ impl<T: ReadAt> ChunkCursor<T> {
 
     fn locate<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         f(self).map_err(|e| located(e, self.chunk_metadata(), self.row_group, self.place))
+    }
+
+    /// Says where `error` happened, which was found in the page that was given last.
+    pub(crate) fn located(&self, error: ParquetError) -> ParquetError {
+        located(error, self.chunk_metadata(), self.row_group, self.given)
     }
 
     /// The next page by the offset index; `None` without one, and at the end of the chunk.

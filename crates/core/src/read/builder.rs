@@ -3,21 +3,25 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow_array::RecordBatchReader;
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder, RowSelection,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
-use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::encryption::decrypt::FileDecryptionProperties;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::reader::Reader;
+use super::reader::{Inner, Reader};
+use super::selection::Batches;
+use super::share::{self, Plan};
+use super::threads::Shares;
 use crate::crypto::FileCrypto;
+use crate::decode::kind::DecodePath;
 use crate::format::footer::{self, FileEncryption};
 use crate::guard;
 use crate::ledger::Ledger;
@@ -81,6 +85,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     /// Where the file is no Parquet, is damaged, or cannot be decrypted with the keys.
     pub fn try_new_with_options(source: T, options: ArrowReaderOptions) -> Result<Self> {
         let decryption = options.file_decryption_properties().map(Arc::clone);
+        footer::check_schema(&source, source.len())?;
         let metadata = guard::catch(|| ArrowReaderMetadata::load(&source, options))
             .map_err(ParquetError::General)??;
         let mut builder = Self::new_with_metadata(source, metadata);
@@ -192,6 +197,10 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     /// The keys of the columns, where the metadata was read without this builder
     /// ([`new_with_metadata`](Self::new_with_metadata)). The control `upstream` takes its keys from the
     /// metadata alone.
+    ///
+    /// What a key retriever hands out is wiped from memory once the cipher is made of it. The keys in `properties` are not,
+    /// nor are the copies that the parquet crate makes of them and the expanded keys of the ciphers, which live as long as
+    /// the reader.
     #[must_use]
     pub fn with_file_decryption_properties(
         self,
@@ -239,15 +248,21 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         let ledger = Arc::new(Ledger::new(columns));
         let metadata = self.metadata().memory_size() as u64;
         self.check_row_groups()?;
-        let inner = match self.strategy {
+        let built = match self.strategy {
             ReadStrategy::Upstream => guard::catch(|| self.build_upstream()),
             ReadStrategy::Owned(buffers) => {
                 let ledger = &ledger;
                 guard::catch(move || self.build_owned(buffers, ledger))
             }
         };
-        let inner = inner.map_err(ParquetError::General)??;
-        Ok(Reader::new(inner, ledger, metadata))
+        let built = built.map_err(ParquetError::General)??;
+        Ok(Reader::new(
+            built.inner,
+            built.schema,
+            built.paths,
+            ledger,
+            metadata,
+        ))
     }
 
     /// The pages of every column chunk as their headers describe them; no page body is read.
@@ -321,12 +336,15 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         }
     }
 
-    fn build_upstream(self) -> Result<ParquetRecordBatchReader> {
+    fn build_upstream(self) -> Result<Built> {
         if self.verify_checksums == Some(true) {
             return Err(ParquetError::NYI(
                 "page checksums: the strategy upstream does not verify them".into(),
             ));
         }
+        let paths = self.paths(DecodePath::Parquet {
+            why: "the strategy is the parquet crate's reader",
+        });
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.source, self.metadata)
                 .with_batch_size(self.batch_size)
@@ -337,50 +355,83 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         if let Some(selection) = self.selection {
             builder = builder.with_row_selection(selection);
         }
-        builder.build()
+        let reader = builder.build()?;
+        Ok(Built {
+            schema: reader.schema(),
+            paths,
+            inner: Inner::Upstream(Box::new(reader)),
+        })
     }
 
-    fn build_owned(
-        self,
-        buffers: BufferOwners,
-        ledger: &Arc<Ledger>,
-    ) -> Result<ParquetRecordBatchReader> {
+    /// The same path for every leaf column that is read.
+    fn paths(&self, path: DecodePath) -> Vec<Option<DecodePath>> {
+        let leaves = 0..self.parquet_schema().num_columns();
+        let is_read = |leaf| self.projection.leaf_included(leaf).then_some(path);
+        leaves.map(is_read).collect()
+    }
+
+    fn build_owned(self, buffers: BufferOwners, ledger: &Arc<Ledger>) -> Result<Built> {
         let metadata = Arc::clone(self.metadata.metadata());
         let len = self.source.len();
         let crypto = self.file_crypto()?;
         self.refuse_virtual_columns()?;
-        let levels = parquet_to_arrow_field_levels(
-            metadata.file_metadata().schema_descr(),
-            self.projection,
-            Some(self.metadata.schema().fields()),
-        )?;
-        let num_rows = metadata.file_metadata().num_rows();
-        let num_rows = usize::try_from(num_rows).map_err(|_| {
-            ParquetError::General(format!(
-                "the metadata says that the file has {num_rows} rows"
-            ))
-        })?;
-        let row_groups = StrategyRowGroups {
-            owners: ReaderOwners::new(buffers, self.threads, ledger),
-            row_groups: self
-                .row_groups
-                .unwrap_or_else(|| (0..metadata.num_row_groups()).collect()),
-            file: Arc::new(FileShared {
-                source: self.source,
-                len,
-                metadata,
-                crypto,
-                verify_checksums: self.verify_checksums.unwrap_or(true),
-                limits: self.limits,
-                ledger: Arc::clone(ledger),
-            }),
+        let threads = self.threads.max(1);
+        // Decoders reserve a batch's length at once, so a file's rows bound it.
+        let batch_size = self.batch_size.min(share::rows(&metadata)?);
+        let batches = Batches::new(batch_size, self.selection.as_ref());
+        let mut paths = vec![None; self.parquet_schema().num_columns()];
+        let plan = Plan {
+            metadata: &self.metadata,
+            projection: &self.projection,
+            strategy: buffers,
+            batch_size,
+            selection: self.selection,
+            ledger: Arc::clone(ledger),
+            row_groups: StrategyRowGroups {
+                owners: ReaderOwners::new(buffers, threads, ledger),
+                row_groups: self
+                    .row_groups
+                    .unwrap_or_else(|| (0..metadata.num_row_groups()).collect()),
+                file: Arc::new(FileShared {
+                    source: self.source,
+                    len,
+                    metadata,
+                    crypto,
+                    verify_checksums: self.verify_checksums.unwrap_or(true),
+                    limits: self.limits,
+                    ledger: Arc::clone(ledger),
+                }),
+            },
         };
-        ParquetRecordBatchReader::try_new_with_row_groups(
-            &levels,
-            &row_groups,
-            // Decoders reserve a batch's length at once, so a file's rows bound it.
-            self.batch_size.min(num_rows),
-            self.selection,
-        )
+        let roots = plan.roots();
+        for root in &roots {
+            for leaf in root.leaves.0..root.leaves.1 {
+                if self.projection.leaf_included(leaf) {
+                    paths[leaf] = Some(root.path);
+                }
+            }
+        }
+        let mut shares = Vec::new();
+        let mut fields = Vec::with_capacity(roots.len());
+        for roots in share::deal(&roots, threads) {
+            let (share, of_share) = plan.share(roots, fields.len())?;
+            shares.push(share);
+            fields.extend(of_share);
+        }
+        Ok(Built {
+            schema: Arc::new(Schema::new(fields)),
+            paths,
+            inner: Inner::Owned {
+                batches,
+                shares: Shares::try_new(shares, threads)?,
+            },
+        })
     }
+}
+
+/// What a [`Reader`] is made of.
+struct Built {
+    inner: Inner,
+    schema: SchemaRef,
+    paths: Vec<Option<DecodePath>>,
 }

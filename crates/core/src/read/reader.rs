@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, RecordBatchReader};
-use arrow_buffer::Buffer;
-use arrow_data::ArrayData;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
+use super::owned;
+use super::selection::Batches;
+use super::threads::Shares;
+use crate::decode::kind::DecodePath;
 use crate::guard;
 use crate::ledger::{Ledger, Purpose};
 
@@ -16,7 +18,10 @@ use crate::ledger::{Ledger, Purpose};
 ///
 /// After an error it gives nothing more.
 pub struct Reader {
-    inner: ParquetRecordBatchReader,
+    inner: Inner,
+    schema: SchemaRef,
+    /// By leaf column of the file; `None` for those that are not read.
+    paths: Vec<Option<DecodePath>>,
     ledger: Arc<Ledger>,
     /// Bytes of the metadata, as charged to the ledger.
     metadata: u64,
@@ -25,10 +30,18 @@ pub struct Reader {
     failed: bool,
 }
 
+/// Who makes the batches.
+pub(super) enum Inner {
+    /// The parquet crate's own reader.
+    Upstream(Box<ParquetRecordBatchReader>),
+    /// This crate.
+    Owned { batches: Batches, shares: Shares },
+}
+
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
-            .field("schema", &self.inner.schema())
+            .field("schema", &self.schema)
             .field("ledger", &self.ledger)
             .finish_non_exhaustive()
     }
@@ -36,10 +49,18 @@ impl fmt::Debug for Reader {
 
 impl Reader {
     /// `metadata` is the size of the file's metadata in bytes.
-    pub(super) fn new(inner: ParquetRecordBatchReader, ledger: Arc<Ledger>, metadata: u64) -> Self {
+    pub(super) fn new(
+        inner: Inner,
+        schema: SchemaRef,
+        paths: Vec<Option<DecodePath>>,
+        ledger: Arc<Ledger>,
+        metadata: u64,
+    ) -> Self {
         ledger.charge(Purpose::Metadata, None, metadata);
         Self {
             inner,
+            schema,
+            paths,
             ledger,
             metadata,
             output: 0,
@@ -54,6 +75,42 @@ impl Reader {
     /// batches are known.
     pub fn ledger(&self) -> Arc<Ledger> {
         Arc::clone(&self.ledger)
+    }
+
+    /// Who decodes leaf column `column` of the file; `None` where it is not read.
+    pub fn decode_path(&self, column: usize) -> Option<DecodePath> {
+        self.paths.get(column).copied().flatten()
+    }
+
+    /// The next batch, and the bytes that its arrays own.
+    fn read(&mut self) -> Result<Option<(RecordBatch, u64)>, ArrowError> {
+        match &mut self.inner {
+            Inner::Upstream(reader) => {
+                let next = guard::catch(|| reader.next()).map_err(ArrowError::ParquetError)?;
+                Ok(next.transpose()?.map(|batch| {
+                    let bytes = batch.columns().iter().map(|array| owned::bytes(array));
+                    let bytes = bytes.sum();
+                    (batch, bytes)
+                }))
+            }
+            Inner::Owned { batches, shares } => {
+                let steps = batches.next();
+                if steps.is_empty() {
+                    return Ok(None);
+                }
+                let (mut pieces, rows) = shares.next(steps)?;
+                if rows == 0 {
+                    return Ok(None);
+                }
+                pieces.sort_unstable_by_key(|piece| piece.place);
+                let bytes = pieces.iter().map(|piece| piece.owned_bytes).sum();
+                let arrays = pieces.into_iter().map(|piece| piece.array).collect();
+                let options = RecordBatchOptions::new().with_row_count(Some(rows));
+                let schema = Arc::clone(&self.schema);
+                let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+                Ok(Some((batch, bytes)))
+            }
+        }
     }
 
     fn charge_output(&mut self, bytes: u64) {
@@ -71,22 +128,23 @@ impl Iterator for Reader {
             return None;
         }
         self.charge_output(0);
-        let next = guard::catch(|| self.inner.next())
-            .unwrap_or_else(|message| Some(Err(ArrowError::ParquetError(message))));
-        match &next {
-            Some(Ok(batch)) => {
-                self.charge_output(batch.columns().iter().map(|array| owned_bytes(array)).sum())
+        match self.read() {
+            Ok(Some((batch, bytes))) => {
+                self.charge_output(bytes);
+                Some(Ok(batch))
             }
-            Some(Err(_)) => self.failed = true,
-            None => {}
+            Ok(None) => None,
+            Err(error) => {
+                self.failed = true;
+                Some(Err(error))
+            }
         }
-        next
     }
 }
 
 impl RecordBatchReader for Reader {
     fn schema(&self) -> SchemaRef {
-        self.inner.schema()
+        Arc::clone(&self.schema)
     }
 }
 
@@ -94,26 +152,5 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.charge_output(0);
         self.ledger.release(Purpose::Metadata, None, self.metadata);
-    }
-}
-
-/// Bytes of an array's own buffers. The data of byte-view arrays, nested ones too, are pages, which
-/// count as pages.
-fn owned_bytes(array: &dyn Array) -> u64 {
-    fn bytes(data: &ArrayData) -> usize {
-        let own = match data.data_type() {
-            // The views come first, then the pages that they point into.
-            DataType::Utf8View | DataType::BinaryView => &data.buffers()[..1],
-            _ => data.buffers(),
-        };
-        let own: usize = own.iter().map(Buffer::capacity).sum();
-        let nulls = data.nulls().map_or(0, |nulls| nulls.buffer().capacity());
-        own + nulls + data.child_data().iter().map(bytes).sum::<usize>()
-    }
-    match array.data_type() {
-        kind if kind.is_nested() || matches!(kind, DataType::Utf8View | DataType::BinaryView) => {
-            bytes(&array.to_data()) as u64
-        }
-        _ => array.get_buffer_memory_size() as u64,
     }
 }

@@ -4,7 +4,7 @@
 mod account;
 mod column;
 mod compress;
-mod encode;
+pub(crate) mod encode;
 mod file;
 mod footer;
 mod new_file;

@@ -12,7 +12,7 @@ use parquet::file::properties::WriterVersion;
 use proptest::prelude::*;
 
 use crate::generated::{all_types, properties};
-use crate::support::strategies;
+use crate::support::{load, strategies};
 
 fn file(codec: Compression, version: WriterVersion, dictionary: bool) -> Vec<u8> {
     let batch = all_types().slice(0, 300);
@@ -45,10 +45,6 @@ fn read(
     Ok(rows)
 }
 
-fn load(bytes: &Bytes) -> ArrowReaderMetadata {
-    ArrowReaderMetadata::load(bytes, ArrowReaderOptions::new()).unwrap()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -73,7 +69,7 @@ proptest! {
             bytes[at.index(len)] = value;
         }
         let bytes = Bytes::from(bytes);
-        for strategy in ["retained", "temp-both", "pooled", "upstream"] {
+        for strategy in ["retained", "temp-both", "pooled", "direct", "upstream"] {
             let strategy = strategy.parse().unwrap();
             let result = catch_unwind(AssertUnwindSafe(|| read(bytes.clone(), metadata.clone(), strategy)));
             prop_assert!(result.is_ok(), "{}", strategy);
@@ -93,7 +89,7 @@ fn a_truncated_file_is_said_to_be() {
     let bytes = Bytes::from(file(Compression::SNAPPY, WriterVersion::PARQUET_1_0, false));
     let metadata = load(&bytes);
     for len in (0..bytes.len() - 20_000).step_by(997) {
-        for strategy in ["retained", "temp-both", "pooled"] {
+        for strategy in ["retained", "temp-both", "pooled", "direct"] {
             let error = read(
                 bytes.slice(..len),
                 metadata.clone(),
@@ -159,7 +155,7 @@ fn a_lying_length_is_refused_before_it_is_allocated() {
         Compression::LZ4_RAW,
     ] {
         let (bytes, metadata) = lying(codec, LIE);
-        for strategy in ["retained", "temp-both", "pooled"] {
+        for strategy in ["retained", "temp-both", "pooled", "direct"] {
             let reader = ReaderBuilder::new_with_metadata(bytes.clone(), metadata.clone())
                 .with_strategy(strategy.parse().unwrap())
                 .build()

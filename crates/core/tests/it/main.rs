@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod damaged;
+mod direct;
 mod encrypted;
 mod generated;
 mod ledger;
@@ -12,3 +13,4 @@ mod pyarrow;
 #[path = "../python/mod.rs"]
 mod python;
 mod support;
+mod threads;

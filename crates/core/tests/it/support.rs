@@ -23,6 +23,10 @@ pub(crate) fn strategies() -> Vec<ReadStrategy> {
         "pooled,fetch=retained,decrypt=retained",
         "retained,fetch=shared,decrypt=in-place",
         "fetch=temporary,decrypt=in-place,page=pooled,codec=per-column,decode=parquet,arrays=shared",
+        "pooled,arrays=owned",
+        "direct,arrays=owned",
+        "direct,page=temporary,decrypt=temporary",
+        "retained,decode=direct",
     ];
     READ_PRESETS
         .iter()
@@ -116,4 +120,9 @@ pub(crate) fn files(folder: &Path, wanted: fn(&str) -> bool) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// Metadata of a file in memory, for builders that take it.
+pub(crate) fn load(bytes: &bytes::Bytes) -> ArrowReaderMetadata {
+    ArrowReaderMetadata::load(bytes, ArrowReaderOptions::new()).unwrap()
 }
