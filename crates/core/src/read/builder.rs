@@ -50,7 +50,8 @@ pub struct ReaderBuilder<T> {
     decryption: Option<Arc<FileDecryptionProperties>>,
     /// How the file is encrypted, where that was read when it was opened.
     encryption: Option<FileEncryption>,
-    verify_checksums: bool,
+    /// Whether the caller said so; the default is yes.
+    verify_checksums: Option<bool>,
     limits: Limits,
     threads: usize,
 }
@@ -109,7 +110,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             selection: None,
             decryption: None,
             encryption: None,
-            verify_checksums: false,
+            verify_checksums: None,
             limits: Limits::default(),
             threads: 1,
         }
@@ -211,12 +212,12 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         }
     }
 
-    /// Whether to check each page's CRC-32, where the file has one, over the page as stored.
-    /// Default: no, as in the parquet crate. The control `upstream` cannot, and refuses to be built so.
+    /// Whether to check each page's CRC-32, where the file has one, over the page as stored. Default: yes. The control `upstream`
+    /// cannot: it checks nothing, and refuses to be built where it is told to.
     #[must_use]
     pub fn with_page_checksum_verification(self, verify: bool) -> Self {
         Self {
-            verify_checksums: verify,
+            verify_checksums: Some(verify),
             ..self
         }
     }
@@ -336,7 +337,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     }
 
     fn build_upstream(self) -> Result<Built> {
-        if self.verify_checksums {
+        if self.verify_checksums == Some(true) {
             return Err(ParquetError::NYI(
                 "page checksums: the strategy upstream does not verify them".into(),
             ));
@@ -396,7 +397,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
                     len,
                     metadata,
                     crypto,
-                    verify_checksums: self.verify_checksums,
+                    verify_checksums: self.verify_checksums.unwrap_or(true),
                     limits: self.limits,
                     ledger: Arc::clone(ledger),
                 }),
