@@ -271,6 +271,7 @@ pub fn chunk<T: ReadAt + 'static>(
         .zip(encryption)
         .map(|(keys, encryption)| FileCrypto::new(keys, encryption));
     let ledger = Arc::new(Ledger::new(column + 1));
+    let described = metadata.file_metadata().schema_descr().column(column);
     let file = Arc::new(FileShared {
         source,
         len,
@@ -284,7 +285,9 @@ pub fn chunk<T: ReadAt + 'static>(
     let cursor = ChunkCursor::try_new(file, owners, row_group, column)?;
     Ok(StrategyPageReader::new(
         Arc::new(Mutex::new(cursor)),
+        described,
         Span::Chunk,
+        true,
     ))
 }
 

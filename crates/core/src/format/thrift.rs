@@ -141,6 +141,11 @@ impl<'a> CompactReader<'a> {
         self.take(len)
     }
 
+    /// `len` bytes that are no value of the protocol.
+    pub(crate) fn bytes(&mut self, len: u64) -> Result<&'a [u8]> {
+        self.take(usize::try_from(len).map_err(|_| ThriftError::Eof)?)
+    }
+
     fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let end = self.at.checked_add(len).ok_or(ThriftError::Eof)?;
         let taken = self.bytes.get(self.at..end).ok_or(ThriftError::Eof)?;

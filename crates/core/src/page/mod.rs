@@ -4,7 +4,8 @@
 //! [`file`] what all columns know of their file.
 //!
 //! [`header`] finds a page's header, [`index`] is the offset index, [`window`] what was read ahead. [`bounds`] holds headers against
-//! the chunk and the limits, [`counts`] numbers inside pages against the pages; [`place`] says where an error happened.
+//! the chunk and the limits, [`counts`] numbers inside pages against the pages, and [`trusted`] those that only the parquet crate's
+//! decoders do not; [`place`] says where an error happened.
 
 mod bounds;
 pub(crate) mod chunk;
@@ -18,4 +19,5 @@ pub(crate) mod owners;
 mod place;
 pub(crate) mod reader;
 pub(crate) mod row_groups;
+mod trusted;
 mod window;

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::Result;
+use parquet::schema::types::ColumnDescPtr;
 
 use super::chunk::ChunkCursor;
+use super::trusted;
 use crate::source::ReadAt;
 
 /// How many pages one reader gives before it says that it is exhausted.
@@ -25,15 +27,26 @@ pub(crate) enum Span {
 /// A [`PageReader`] over a [`ChunkCursor`] that successive readers share.
 pub(crate) struct StrategyPageReader<T> {
     cursor: Arc<Mutex<ChunkCursor<T>>>,
+    column: ColumnDescPtr,
     span: Span,
+    /// Whether the decoder will pass over rows inside pages.
+    skips: bool,
     exhausted: bool,
 }
 
 impl<T: ReadAt> StrategyPageReader<T> {
-    pub(crate) fn new(cursor: Arc<Mutex<ChunkCursor<T>>>, span: Span) -> Self {
+    /// `skips` says whether the decoder will pass over rows inside pages.
+    pub(crate) fn new(
+        cursor: Arc<Mutex<ChunkCursor<T>>>,
+        column: ColumnDescPtr,
+        span: Span,
+        skips: bool,
+    ) -> Self {
         Self {
             cursor,
+            column,
             span,
+            skips,
             exhausted: false,
         }
     }
@@ -49,6 +62,9 @@ impl<T: ReadAt + 'static> PageReader for StrategyPageReader<T> {
             return Ok(None);
         }
         let page = self.cursor().next_page()?;
+        if let Some(page) = &page {
+            trusted::check(page, &self.column, self.skips)?;
+        }
         self.exhausted = self.span == Span::Page && page.as_ref().is_some_and(Page::is_data_page);
         Ok(page)
     }

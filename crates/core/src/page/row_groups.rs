@@ -19,6 +19,8 @@ pub(crate) struct StrategyRowGroups<T> {
     pub(crate) file: Arc<FileShared<T>>,
     pub(crate) owners: ReaderOwners,
     pub(crate) row_groups: Vec<usize>,
+    /// Whether rows inside pages will be passed over.
+    pub(crate) skips: bool,
 }
 
 impl<T: ReadAt + 'static> RowGroups for StrategyRowGroups<T> {
@@ -34,6 +36,7 @@ impl<T: ReadAt + 'static> RowGroups for StrategyRowGroups<T> {
             owners: self.owners.column(column),
             column,
             row_groups: self.row_groups.clone().into_iter(),
+            skips: self.skips,
             page_by_page: None,
         }))
     }
@@ -57,6 +60,7 @@ struct ColumnPages<T> {
     owners: ColumnOwners,
     column: usize,
     row_groups: vec::IntoIter<usize>,
+    skips: bool,
     /// The chunk that is being read page by page.
     page_by_page: Option<Arc<Mutex<ChunkCursor<T>>>>,
 }
@@ -70,7 +74,7 @@ impl<T: ReadAt + 'static> ColumnPages<T> {
                 .is_exhausted();
             if !exhausted {
                 self.page_by_page = Some(Arc::clone(&cursor));
-                return Ok(Some(StrategyPageReader::new(cursor, Span::Page)));
+                return Ok(Some(self.reader(cursor, Span::Page)));
             }
         }
         let Some(row_group) = self.row_groups.next() else {
@@ -100,7 +104,12 @@ impl<T: ReadAt + 'static> ColumnPages<T> {
             self.page_by_page = Some(Arc::clone(&cursor));
             Span::Page
         };
-        Ok(Some(StrategyPageReader::new(cursor, span)))
+        Ok(Some(self.reader(cursor, span)))
+    }
+
+    fn reader(&self, cursor: Arc<Mutex<ChunkCursor<T>>>, span: Span) -> StrategyPageReader<T> {
+        let schema = self.file.metadata.file_metadata().schema_descr();
+        StrategyPageReader::new(cursor, schema.column(self.column), span, self.skips)
     }
 }
 

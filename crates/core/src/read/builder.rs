@@ -380,6 +380,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         let batch_size = self.batch_size.min(share::rows(&metadata)?);
         let batches = Batches::new(batch_size, self.selection.as_ref());
         let mut paths = vec![None; self.parquet_schema().num_columns()];
+        let skips = self.selection.is_some();
         let plan = Plan {
             metadata: &self.metadata,
             projection: &self.projection,
@@ -388,6 +389,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             selection: self.selection,
             ledger: Arc::clone(ledger),
             row_groups: StrategyRowGroups {
+                skips,
                 owners: ReaderOwners::new(buffers, threads, ledger),
                 row_groups: self
                     .row_groups

@@ -3,7 +3,7 @@
 //! Metadata (`footer` is the footer's length, or the file's where that is not known):
 //!
 //! ```text
-//! 64 KiB + 1024 · footer
+//! 64 KiB + 512 · footer
 //! ```
 //!
 //! The parquet crate reserves a list's elements once they could follow, one byte each; the largest structure of its own per
@@ -37,7 +37,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 const FIXED: u64 = 64 << 10;
 
 pub(crate) fn of_metadata(file_len: usize) -> u64 {
-    FIXED + 1024 * file_len as u64
+    FIXED + 512 * file_len as u64
 }
 
 fn context(codec: Compression) -> u64 {

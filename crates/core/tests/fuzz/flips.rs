@@ -90,8 +90,13 @@ fn every_byte() {
                 authenticated: false,
             };
             let mut expected = Vec::new();
-            read_whole(&case, &mut Outcome::default(), |batch| expected.push(batch))
-                .unwrap_or_else(|error| panic!("{}: {error}", seed.name));
+            // One real file is damaged as it is.
+            let whole = read_whole(&case, &mut Outcome::default(), |batch| expected.push(batch));
+            assert!(
+                whole.is_ok() || seed.name.contains("malformed"),
+                "{}: {whole:?}",
+                seed.name
+            );
             target.expected = expected;
             target.authenticated = seed.authenticated;
             for at in 0..seed.bytes.len() {

@@ -24,6 +24,7 @@
 mod bounds;
 mod engine;
 mod flips;
+mod footers;
 mod mutate;
 mod seeds;
 mod targets;

@@ -12,5 +12,6 @@ mod parquet_testing;
 mod pyarrow;
 #[path = "../python/mod.rs"]
 mod python;
+mod secrets;
 mod support;
 mod threads;

@@ -3,6 +3,10 @@
 //! A key is written as a source (`text:…`, `hex:…`, `base64:…`, `env:NAME`,
 //! `file:PATH`) in a dataset definition or a key file. Nothing here puts key
 //! material into an error, a `Debug` or a log, not even a malformed value.
+//!
+//! Keys held here are wiped from memory when they are dropped, and so is the text that they are read from. Not wiped are
+//! the copies that the parsers of TOML and JSON make on the way, those inside the parquet crate's properties, and, of the test
+//! keys that stand in a definition, what its hash and a file's key metadata are made from.
 
 mod file;
 mod source;
@@ -16,6 +20,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parquet::encryption::decrypt::FileDecryptionProperties;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 pub use source::KeySource;
 
@@ -39,7 +44,7 @@ impl KeyError {
 /// One AES key of 128 or 256 bits. Its `Debug` shows the size only.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Key(Vec<u8>);
+pub struct Key(Zeroizing<Vec<u8>>);
 
 impl Key {
     /// Takes a key of 16 or 32 bytes; `place` names it in the error.
@@ -49,6 +54,7 @@ impl Key {
     /// Any other length. 24 bytes (192 bits) is valid Parquet, but neither the
     /// parquet crate nor `ring` can use it, and the error says so.
     pub fn new(bytes: Vec<u8>, place: &str) -> Result<Self, KeyError> {
+        let bytes = Zeroizing::new(bytes);
         match bytes.len() {
             16 | 32 => Ok(Self(bytes)),
             24 => Err(KeyError::new(
@@ -70,7 +76,7 @@ impl Key {
 
     /// The key as base64, as a test KMS wraps it.
     pub(crate) fn base64(&self) -> String {
-        STANDARD.encode(&self.0)
+        STANDARD.encode(self.bytes())
     }
 }
 
@@ -91,7 +97,7 @@ impl TryFrom<String> for Key {
 
     fn try_from(text: String) -> Result<Self, KeyError> {
         let bytes = STANDARD
-            .decode(text)
+            .decode(Zeroizing::new(text).as_bytes())
             .map_err(|_| KeyError::new("key", "not base64"))?;
         Self::new(bytes, "key")
     }
@@ -170,6 +176,7 @@ impl KeySet {
         let text = std::fs::read_to_string(path).map_err(|error| {
             KeyError::new(&origin, format!("cannot read the key file: {error}"))
         })?;
+        let text = Zeroizing::new(text);
         file::parse(&text, &origin, path.parent())
     }
 
@@ -200,9 +207,9 @@ impl KeySet {
     pub fn decryption_properties(
         &self,
     ) -> Result<Arc<FileDecryptionProperties>, parquet::errors::ParquetError> {
-        let mut builder = FileDecryptionProperties::builder(self.footer_key.0.clone());
+        let mut builder = FileDecryptionProperties::builder(self.footer_key.bytes().to_vec());
         for (column, key) in &self.column_keys {
-            builder = builder.with_column_key(column, key.0.clone());
+            builder = builder.with_column_key(column, key.bytes().to_vec());
         }
         if let Some(prefix) = &self.aad_prefix {
             builder = builder.with_aad_prefix(prefix.clone());

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
+use zeroize::Zeroizing;
 
 use super::{Key, KeyError};
 use crate::toml_error::NOT_SHOWN;
@@ -20,7 +21,7 @@ pub struct KeySource(Form);
 #[derive(Clone, PartialEq, Eq)]
 enum Form {
     /// The bytes stand in the definition or key file itself.
-    Inline(Vec<u8>),
+    Inline(Zeroizing<Vec<u8>>),
     /// An environment variable's name.
     Env(String),
     /// A file's path.
@@ -40,13 +41,13 @@ impl KeySource {
             return fail(&format!("must be {FORMS}"));
         };
         let form = match form {
-            "text" => Form::Inline(rest.as_bytes().to_vec()),
+            "text" => Form::Inline(Zeroizing::new(rest.as_bytes().to_vec())),
             "hex" => match decode_hex(rest) {
-                Some(bytes) => Form::Inline(bytes),
+                Some(bytes) => Form::Inline(Zeroizing::new(bytes)),
                 None => return fail("hex: is not followed by an even number of hex digits"),
             },
             "base64" => match STANDARD.decode(rest) {
-                Ok(bytes) => Form::Inline(bytes),
+                Ok(bytes) => Form::Inline(Zeroizing::new(bytes)),
                 Err(_) => return fail("base64: is not followed by padded base64"),
             },
             "env" if rest.is_empty() || rest.contains(['=', '\0']) => {
@@ -78,7 +79,7 @@ impl KeySource {
     /// The variable or file is missing, or holds a malformed `hex:` or `base64:`.
     pub fn resolve(&self, folder: Option<&Path>, place: &str) -> Result<Vec<u8>, KeyError> {
         match &self.0 {
-            Form::Inline(bytes) => Ok(bytes.clone()),
+            Form::Inline(bytes) => Ok(bytes.to_vec()),
             Form::Env(name) => {
                 let value = std::env::var_os(name).ok_or_else(|| {
                     let name = shown_variable(name);
@@ -106,7 +107,7 @@ impl KeySource {
     /// hash. Holds an inline key: only ever fed to the hash.
     pub(crate) fn identity(&self) -> String {
         match &self.0 {
-            Form::Inline(bytes) => format!("base64:{}", STANDARD.encode(bytes)),
+            Form::Inline(bytes) => format!("base64:{}", STANDARD.encode(bytes.as_slice())),
             Form::Env(name) => format!("env:{name}"),
             Form::File(path) => format!("file:{}", path.display()),
         }
@@ -171,6 +172,7 @@ fn outside(mut bytes: Vec<u8>, place: &str) -> Result<Vec<u8>, KeyError> {
             bytes.pop();
         }
     }
+    let mut bytes = Zeroizing::new(bytes);
     match std::str::from_utf8(&bytes) {
         Ok(text)
             if ["text:", "hex:", "base64:"]
@@ -179,7 +181,7 @@ fn outside(mut bytes: Vec<u8>, place: &str) -> Result<Vec<u8>, KeyError> {
         {
             KeySource::parse(text, place)?.resolve(None, place)
         }
-        _ => Ok(bytes),
+        _ => Ok(std::mem::take(&mut *bytes)),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use alloquet_datagen::keys::KeySet;
 use anyhow::{Context, Result, bail};
+use zeroize::Zeroizing;
 
 /// The variable that can hold what a key file holds.
 const KEYS_VARIABLE: &str = "ALLOQUET_KEYS";
@@ -18,7 +19,7 @@ pub(super) fn keys(key_file: Option<&Path>) -> Result<Option<KeySet>> {
         return Ok(Some(KeySet::from_file(path)?));
     }
     match std::env::var(KEYS_VARIABLE) {
-        Ok(text) => KeySet::from_toml(&text)
+        Ok(text) => KeySet::from_toml(&Zeroizing::new(text))
             .map(Some)
             .with_context(|| format!("the variable {KEYS_VARIABLE}")),
         Err(std::env::VarError::NotPresent) => Ok(None),

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 use wait4::{ResUse, Wait4};
+use zeroize::Zeroizing;
 
 use alloquet_report::sample::Status;
 
@@ -125,7 +126,9 @@ fn finish(
 ) -> (Result<Box<DoneReply>, Ended>, Option<ResUse>) {
     let mut watchdog = Watchdog::start(&child, limits.time);
     // A worker that dies early breaks the pipe; what it died of is said below.
-    if let (Some(mut stdin), Ok(line)) = (child.stdin.take(), serde_json::to_vec(job)) {
+    // The job has the keys.
+    let line = serde_json::to_vec(job).map(Zeroizing::new);
+    if let (Some(mut stdin), Ok(line)) = (child.stdin.take(), line) {
         let _ = stdin.write_all(&line);
     }
     // Both pipes are read at once: neither may fill up while the other is waited for.
