@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use parquet::errors::Result;
 
-use super::{Native, Values};
+use super::{CHUNK, Native, Values, append};
 use crate::decode::unpack::{self, GROUP};
 use crate::decode::{damaged, ends_early, varint};
 
@@ -220,9 +220,19 @@ impl<T: Native> Values<T> for Delta<T> {
         if n > self.left {
             return Err(ends_early());
         }
-        let start = out.len();
-        out.resize(start + n, T::default());
-        self.take(&mut out[start..])
+        out.reserve(n);
+        let end = out.len() + n;
+        while out.len() < end {
+            // As far as whole groups of a miniblock go.
+            let now = match self.len - self.taken {
+                _ if self.at_first => 1,
+                0 => CHUNK.min(self.len),
+                left => CHUNK.min(left),
+            };
+            let now = now.min(end - out.len());
+            self.take(append(out, now))?;
+        }
+        Ok(())
     }
 
     fn skip(&mut self, mut n: usize) -> Result<()> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 
-use super::{Native, Values};
+use super::{Native, Values, append};
 use crate::decode::hybrid::{Hybrid, Run};
 use crate::decode::unpack::{GROUP, map_values};
 use crate::decode::{damaged, ends_early};
@@ -54,22 +54,18 @@ impl<T: Native> Values<T> for Dictionary<T> {
     fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         let dictionary = &*self.dictionary;
         let width = self.indices.bit_width();
-        let start = out.len();
-        out.resize(start + n, T::default());
-        let mut slots = &mut out[start..];
-        while !slots.is_empty() {
-            match self.indices.next_run(slots.len())?.ok_or_else(ends_early)? {
+        out.reserve(n);
+        let end = out.len() + n;
+        while out.len() < end {
+            let left = end - out.len();
+            match self.indices.next_run(left)?.ok_or_else(ends_early)? {
                 Run::Repeated { value, len } => {
                     let value = dictionary.get(value as usize);
                     let value = value.ok_or_else(|| out_of_range(dictionary.len()))?;
-                    let (now, rest) = slots.split_at_mut(len);
-                    now.fill(*value);
-                    slots = rest;
+                    out.resize(out.len() + len, *value);
                 }
                 Run::Packed { bytes, first, len } => {
-                    let (now, rest) = slots.split_at_mut(len);
-                    look_up(dictionary, bytes, width, first, now)?;
-                    slots = rest;
+                    look_up(dictionary, bytes, width, first, append(out, len))?;
                 }
             }
         }

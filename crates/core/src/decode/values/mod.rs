@@ -16,6 +16,9 @@ use parquet::errors::Result;
 
 use super::unpack::Unpack;
 
+/// Values that room is made for at once: what is set to zero first is in cache when the values come.
+const CHUNK: usize = 256;
+
 /// A position in the values of a page.
 pub(crate) trait Values<T> {
     /// Appends the next `n` values to `out`.
@@ -78,6 +81,14 @@ macro_rules! native {
             }
         }
     };
+}
+
+/// Appends `n` values that are still to be set, and returns them.
+#[inline]
+fn append<T: Copy + Default>(out: &mut Vec<T>, n: usize) -> &mut [T] {
+    let start = out.len();
+    out.resize(start + n, T::default());
+    &mut out[start..]
 }
 
 native!(u32, i32, a: 0, b: 1, c: 2, d: 3);

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use bytes::Bytes;
 use parquet::errors::Result;
 
-use super::{Native, Values};
+use super::{CHUNK, Native, Values, append};
 use crate::decode::{damaged, ends_early};
 
 /// The streams of a page of values that have one width.
@@ -82,14 +82,17 @@ impl<T: Native> Split<T> {
 impl<T: Native> Values<T> for Split<T> {
     fn read(&mut self, n: usize, out: &mut Vec<T>) -> Result<()> {
         let from = self.streams.take(n)?;
-        let start = out.len();
-        out.resize(start + n, T::default());
+        out.reserve(n);
         let width = self.streams.width();
-        let mut streams = [&[][..]; 8];
-        for (k, stream) in streams.iter_mut().enumerate().take(width) {
-            *stream = self.streams.bytes(k, from, n);
+        let end = from + n;
+        for from in (from..end).step_by(CHUNK) {
+            let n = CHUNK.min(end - from);
+            let mut streams = [&[][..]; 8];
+            for (k, stream) in streams.iter_mut().enumerate().take(width) {
+                *stream = self.streams.bytes(k, from, n);
+            }
+            T::from_streams(&streams[..width.min(8)], append(out, n));
         }
-        T::from_streams(&streams[..width.min(8)], &mut out[start..]);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use parquet::errors::Result;
 
 use super::super::dictionary::{indices, out_of_range};
 use super::plain::{self, LEN};
-use super::{BATCH, ByteArrays, ByteValues, check_text, copy, grow};
+use super::{BATCH, ByteArrays, ByteValues, append_values, check_text, reserve};
 use crate::decode::ends_early;
 use crate::decode::hybrid::Hybrid;
 
@@ -79,7 +79,7 @@ impl<O: OffsetSizeTrait> ByteValues<O> for BytesDictionary {
     /// As the trait says; the text was checked with the dictionary.
     fn read(&mut self, n: usize, out: &mut ByteArrays<O>) -> Result<()> {
         let ByteDictionary { page, values } = &*self.dictionary;
-        let (start, base) = (out.offsets.len(), out.values.len());
+        let start = out.offsets.len();
         out.offsets.reserve(n);
         // First the indices, in place of the offsets: so it is known how many bytes there will be, and nothing else is held.
         let mut total = 0usize;
@@ -97,14 +97,12 @@ impl<O: OffsetSizeTrait> ByteValues<O> for BytesDictionary {
             out.offsets.extend(indices);
             left -= left.min(BATCH);
         }
-        let slots = grow(&mut out.values, total, O::MAX_OFFSET)?;
-        let mut at = 0;
-        for offset in &mut out.offsets[start..] {
-            let (from, len) = values[offset.as_usize()];
-            copy(slots, at, page, from as usize, len as usize);
-            at += len as usize;
-            *offset = O::usize_as(base + at);
-        }
+        reserve(&mut out.values, total, O::MAX_OFFSET)?;
+        let ends = &mut out.offsets[start..];
+        append_values(&mut out.values, ends, page, |index, _| {
+            let (start, len) = values[index.as_usize()];
+            (start as usize, len as usize)
+        });
         Ok(())
     }
 

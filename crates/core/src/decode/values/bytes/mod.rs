@@ -12,11 +12,14 @@ use super::spread::spread_offsets;
 use crate::decode::damaged;
 use crate::decode::validity::Validity;
 
+/// Values that are copied at once: what is set to zero first is in cache then.
+const COPIED: usize = 64;
+
 /// Lengths or indices that are looked at at once.
 const BATCH: usize = 256;
 
 /// Bytes of a value that are copied without asking how many it has.
-const SHORT: usize = 16;
+const SHORT: usize = 32;
 
 /// A position in the byte arrays of a page.
 pub(crate) trait ByteValues<O: OffsetSizeTrait> {
@@ -101,6 +104,34 @@ fn reserve(values: &mut Vec<u8>, additional: usize, most: usize) -> Result<()> {
         reserved.map_err(|error| ParquetError::General(error.to_string()))?;
     }
     Ok(())
+}
+
+/// Appends values of `from` to `bytes`, which has room for all of them, and makes each of `ends` where its value ends. `find`
+/// says where a value starts in `from`, and its length; it is given what `ends` has at its place, and where it will start.
+#[inline(always)]
+fn append_values<O: OffsetSizeTrait>(
+    bytes: &mut Vec<u8>,
+    ends: &mut [O],
+    from: &[u8],
+    mut find: impl FnMut(O, usize) -> (usize, usize),
+) {
+    for ends in ends.chunks_mut(COPIED) {
+        let start = bytes.len();
+        let mut places = [(0, 0); COPIED];
+        let mut total = 0;
+        for (place, end) in places.iter_mut().zip(&mut *ends) {
+            *place = find(*end, start + total);
+            total += place.1;
+            *end = O::usize_as(start + total);
+        }
+        bytes.resize(start + total, 0);
+        let slots = &mut bytes[start..];
+        let mut at = 0;
+        for &(start, len) in &places[..ends.len()] {
+            copy(slots, at, from, start, len);
+            at += len;
+        }
+    }
 }
 
 /// Appends `len` bytes to `values`, for [`copy`] to be put there. As [`reserve`] otherwise.

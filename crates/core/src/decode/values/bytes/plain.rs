@@ -4,7 +4,7 @@ use arrow_array::OffsetSizeTrait;
 use bytes::Bytes;
 use parquet::errors::Result;
 
-use super::{ByteArrays, ByteValues, copy, grow};
+use super::{ByteArrays, ByteValues, append_values, reserve};
 use crate::decode::ends_early;
 
 /// Bytes of a length.
@@ -52,15 +52,13 @@ impl<O: OffsetSizeTrait> ByteValues<O> for BytesPlain {
             end += next(&self.bytes, &mut self.at)?;
             out.offsets.push(O::usize_as(end));
         }
-        let values = grow(&mut out.values, end - base, O::MAX_OFFSET)?;
-        let mut at = 0;
-        for end in &out.offsets[start + 1..] {
-            let len = end.as_usize() - base - at;
-            from += LEN;
-            copy(values, at, &self.bytes, from, len);
-            from += len;
-            at += len;
-        }
+        reserve(&mut out.values, end - base, O::MAX_OFFSET)?;
+        let ends = &mut out.offsets[start + 1..];
+        append_values(&mut out.values, ends, &self.bytes, |end, start| {
+            let (at, len) = (from + LEN, end.as_usize() - start);
+            from = at + len;
+            (at, len)
+        });
         out.check_text(start)
     }
 
