@@ -128,9 +128,10 @@ fn small_pages_come_together_and_what_was_read_ahead_is_freed() {
         for strategy in STRATEGIES {
             let (rows, ledger) = read(file.clone(), &metadata, strategy, None).unwrap();
             assert!(rows == batch, "{strategy}");
-            // 24 pages of some 3.2 KB are 77 KB: two windows of 64 KiB, and the first page on its own.
+            // 24 pages of some 3.2 KB are 77 KB: two windows of 64 KiB. Without the index the first page comes on its own, in two
+            // requests, and so does the body of one that the first window cuts.
             assert!(
-                ledger.reads() <= 4,
+                ledger.reads() <= 5,
                 "{strategy} {index}: {}",
                 ledger.reads()
             );
