@@ -36,7 +36,7 @@ const WINDOW_GROWTH: usize = 8;
 /// is held for them is little beside the requests that it saves.
 const SMALL_PAGE: usize = 8;
 /// A chunk is read at once where it takes no more than this part of the column's read-ahead.
-const SMALL_CHUNK: usize = 2;
+const SMALL_CHUNK: usize = 8;
 
 /// A page whose header has been read and whose body has not.
 #[derive(Clone)]

@@ -6,8 +6,10 @@
 mod damaged;
 mod direct;
 mod encrypted;
+mod fetching;
 mod generated;
 mod ledger;
+mod limits;
 mod parquet_testing;
 mod pyarrow;
 #[path = "../python/mod.rs"]
