@@ -160,6 +160,17 @@ impl<S: ReadAt + 'static, O: Output> Column<S, O> {
         }
     }
 
+    /// Whether there is another page. Its body is not read.
+    fn has_next_page(&mut self) -> Result<bool> {
+        while let Some(cursor) = self.cursor()? {
+            if cursor.peek()?.is_some() {
+                return Ok(true);
+            }
+            self.end_chunk();
+        }
+        Ok(false)
+    }
+
     fn take_dictionary(&mut self, raw: &RawPage) -> Result<()> {
         let PageKind::Dictionary { num_values, .. } = raw.header.kind else {
             return Ok(());
@@ -288,6 +299,10 @@ impl<S: ReadAt + 'static, O: Output> DirectColumn for Column<S, O> {
         let mut done = 0;
         while done < rows {
             if !self.has_open_rows() {
+                // Behind the last page a slice can stay what it is.
+                if !self.has_next_page()? {
+                    break;
+                }
                 self.leave_slice(rows - done)?;
                 if !self.next_page()? {
                     break;

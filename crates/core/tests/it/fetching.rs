@@ -17,6 +17,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::ChunkReader;
 
 /// Strategies that differ in where a page is fetched to.
+/// Changes the pages of an offset index: where each starts, how long it is, and its first row.
+type Lie = fn(&mut Vec<(i64, i32, i64)>);
+
 const STRATEGIES: [&str; 5] = [
     "retained",
     "temp-both",
@@ -244,8 +247,10 @@ fn lying(file: &Bytes, change: impl Fn(&mut Vec<(i64, i32, i64)>)) -> ArrowReade
 #[test]
 fn an_index_that_does_not_cover_the_chunk_is_not_used() {
     let (file, batch) = file(4_000, Compression::SNAPPY);
-    let lies: [fn(&mut Vec<(i64, i32, i64)>); 5] = [
-        |pages| drop(pages.pop()),
+    let lies: [Lie; 5] = [
+        |pages| {
+            pages.pop();
+        },
         |pages| pages.swap(2, 3),
         |pages| pages[5].0 += 1,
         |pages| pages[5].1 = -1,
@@ -264,7 +269,7 @@ fn an_index_that_does_not_cover_the_chunk_is_not_used() {
 #[test]
 fn an_index_that_contradicts_a_page_is_an_error() {
     let (file, _) = file(4_000, Compression::SNAPPY);
-    let lies: [(fn(&mut Vec<(i64, i32, i64)>), &str); 3] = [
+    let lies: [(Lie, &str); 3] = [
         // The border between pages 4 and 5 is elsewhere.
         (
             |pages| {
@@ -283,7 +288,12 @@ fn an_index_that_contradicts_a_page_is_an_error() {
             "page 6",
         ),
         // What stands in front of the first page that is listed is no dictionary.
-        (|pages| drop(pages.remove(0)), "dictionary page"),
+        (
+            |pages| {
+                pages.remove(0);
+            },
+            "dictionary page",
+        ),
     ];
     for (lie, place) in lies {
         let metadata = lying(&file, lie);

@@ -59,32 +59,36 @@ fn batches_are_the_same_for_any_number() {
     }
 }
 
-/// `columns` of integers in pages of 1,024 rows.
+/// Large enough that no page is fetched together with the next.
+const PAGE_ROWS: usize = 16_384;
+const PAGE_BYTES: u64 = 8 * PAGE_ROWS as u64;
+
+/// `columns` of integers without a pattern.
 fn integers(columns: usize, rows: i64) -> Bytes {
     let column = |c: i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(
-            (0..rows).map(|i| i * (c + 3) % 1_009),
-        ))
+        Arc::new(Int64Array::from_iter_values((0..rows).map(|i| {
+            (i + 1).wrapping_mul((c + 3).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64))
+        })))
     };
     let batch =
         RecordBatch::try_from_iter((0..columns).map(|c| (format!("c{c}"), column(c as i64))));
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_dictionary_enabled(false)
-        .set_data_page_row_count_limit(1_024)
-        .set_write_batch_size(1_024);
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(PAGE_ROWS);
     write(&batch.unwrap(), properties.build())
 }
 
 #[test]
 fn pages_are_bounded_as_for_one_thread() {
-    let file = integers(40, 8 * 1_024);
+    let file = integers(20, 4 * PAGE_ROWS as i64);
     for strategy in ["direct", "pooled", "retained", "temp-both"] {
         for threads in [1, 2, 5] {
             let reader = ReaderBuilder::try_new(file.clone())
                 .unwrap()
                 .with_strategy(strategy.parse().unwrap())
-                .with_batch_size(256)
+                .with_batch_size(PAGE_ROWS / 4)
                 .with_threads(threads)
                 .build()
                 .unwrap();
@@ -95,12 +99,12 @@ fn pages_are_bounded_as_for_one_thread() {
             let peak = ledger.peak();
             let pages = peak.bytes(Purpose::Page) + peak.bytes(Purpose::Kept);
             // One a column, and what a pool has to spare: see `Home`.
-            let most = (40 + 3 * threads as u64) * 8 * 1_024;
+            let most = (20 + 3 * threads as u64) * PAGE_BYTES;
             assert!(pages <= most, "{strategy} {threads}: {pages}");
             // A stored page for each thread that fetches one.
             let fetched = peak.bytes(Purpose::Fetch);
             assert!(
-                fetched <= threads as u64 * 8 * 1_024 * 2,
+                fetched <= threads as u64 * PAGE_BYTES * 5 / 4,
                 "{strategy} {threads}: {fetched}"
             );
         }
@@ -109,7 +113,7 @@ fn pages_are_bounded_as_for_one_thread() {
 
 #[test]
 fn an_error_in_any_thread_ends_the_reader() {
-    let file = integers(12, 4 * 1_024);
+    let file = integers(12, 2 * PAGE_ROWS as i64);
     let metadata = crate::support::load(&file);
     let mut damaged = file.to_vec();
     let (start, len) = metadata.metadata().row_group(0).column(7).byte_range();
@@ -134,7 +138,7 @@ fn an_error_in_any_thread_ends_the_reader() {
 
 #[test]
 fn a_reader_that_is_dropped_early_ends_its_threads() {
-    let file = integers(12, 4 * 1_024);
+    let file = integers(12, 2 * PAGE_ROWS as i64);
     for strategy in ["direct", "pooled"] {
         for batches in 0..3 {
             let mut reader = ReaderBuilder::try_new(file.clone())
