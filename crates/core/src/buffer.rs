@@ -7,7 +7,7 @@
 use std::io;
 use std::mem;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
@@ -31,60 +31,10 @@ pub(crate) struct Home {
     /// Whom idle buffers are charged to: a column, or nobody in particular.
     owner: Option<usize>,
     ledger: Arc<Ledger>,
-    stock: Mutex<Stock>,
-}
-
-/// The buffers of a home.
-#[derive(Default)]
-struct Stock {
     /// Idle buffers, by capacity, smallest first. Their length is what of them was ever initialised.
-    idle: Vec<Vec<u8>>,
-    idle_bytes: usize,
-    /// Buffers that are out, and their bytes.
-    out: usize,
-    out_bytes: usize,
-    /// The most bytes that were out at once in this round and in the one before.
-    most: [usize; 2],
-    /// Buffers taken in this round.
-    taken: usize,
-}
-
-/// A round is over when each buffer of a pool has been taken so many times, on average. What a pool holds follows what was out in the
-/// last two: so many pages see both the large pages of a column chunk and its small last one.
-const ROUND: usize = 4;
-
-impl Stock {
-    fn insert(&mut self, data: Vec<u8>) {
-        let capacity = data.capacity();
-        let at = self.idle.partition_point(|b| b.capacity() < capacity);
-        self.idle.insert(at, data);
-        self.idle_bytes += capacity;
-    }
-
-    fn remove(&mut self, at: usize) -> Vec<u8> {
-        let data = self.idle.remove(at);
-        self.idle_bytes -= data.capacity();
-        data
-    }
-
-    /// Notes that a buffer of `capacity` bytes goes out; says whether a round is over.
-    fn go_out(&mut self, capacity: usize) -> bool {
-        self.out += 1;
-        self.out_bytes += capacity;
-        self.most[0] = self.most[0].max(self.out_bytes);
-        self.taken += 1;
-        let is_over = self.taken > ROUND * (self.out + self.idle.len());
-        if is_over {
-            self.taken = 0;
-            self.most = [self.out_bytes, self.most[0]];
-        }
-        is_over
-    }
-
-    /// The most that a pool holds: what was out at once.
-    fn bound(&self) -> usize {
-        self.most[0].max(self.most[1])
-    }
+    idle: Mutex<Vec<Vec<u8>>>,
+    /// Buffers that are out.
+    out: AtomicUsize,
 }
 
 impl Home {
@@ -99,12 +49,13 @@ impl Home {
             purpose,
             owner,
             ledger: Arc::clone(ledger),
-            stock: Mutex::default(),
+            idle: Mutex::new(Vec::new()),
+            out: AtomicUsize::new(0),
         })
     }
 
-    fn stock(&self) -> MutexGuard<'_, Stock> {
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A buffer of `len` initialised bytes (what they hold is left over) behind `lead` that are not shown, for leaf column `column`.
@@ -141,18 +92,12 @@ impl Home {
                 allocate(self.capacity_for(len))
             };
             let data = allocate();
-            let spare = self.spare(self.stock().out);
-            for _ in 0..spare {
-                self.keep(&mut self.stock(), allocate());
+            for _ in 0..self.spare() {
+                self.keep(allocate());
             }
             data
         });
-        let mut stock = self.stock();
-        if stock.go_out(data.capacity()) && self.keep == Keep::All {
-            let most = stock.bound();
-            self.free_idle(&mut stock, most);
-        }
-        drop(stock);
+        self.out.fetch_add(1, Ordering::Relaxed);
         let range = prepare(&mut data);
         self.ledger
             .charge(self.purpose, Some(column), data.capacity() as u64);
@@ -167,38 +112,27 @@ impl Home {
         }
     }
 
-    /// The smallest idle buffer that is large enough and not too large. Where there is none, idle ones are freed first: so the one to
-    /// be allocated replaces them and does not stand beside them.
-    ///
-    /// A pool frees what goes beyond the most that was out at once, largest first: where small pages follow large ones, the buffers
-    /// of the large ones go as those of the small ones are allocated. Another home frees as many bytes as will be allocated.
+    /// The smallest idle buffer that is large enough and not too large. Where there is none, idle ones
+    /// are freed first, as many bytes as will be allocated: so the one to be allocated replaces them and does
+    /// not stand beside them. A pool keeps its high-water mark: it holds what was out at the most, and some spare.
     fn find(&self, len: usize) -> Option<Vec<u8>> {
-        let mut stock = self.stock();
-        let at = stock.idle.partition_point(|b| b.capacity() < len);
-        let larger = stock.idle.get(at).map(Vec::capacity);
-        if larger.is_some_and(|capacity| self.may_hold(capacity, len)) {
-            let found = stock.remove(at);
-            self.release_idle(&found);
-            return Some(found);
+        let mut idle = self.idle();
+        let at = idle.partition_point(|buffer| buffer.capacity() < len);
+        if let Some(larger) = idle.get(at) {
+            let fits = self.may_hold(larger.capacity(), len);
+            let larger = idle.remove(at);
+            self.release_idle(&larger);
+            return fits.then_some(larger);
         }
-        let wanted = match self.keep {
-            Keep::All => self.capacity_for(len) * (1 + self.spare(stock.out)),
-            Keep::Nothing | Keep::Most(_) => len,
-        };
-        let most = match self.keep {
-            Keep::All => stock.bound(),
-            Keep::Nothing | Keep::Most(_) => stock.out_bytes + stock.idle_bytes,
-        };
-        self.free_idle(&mut stock, most.saturating_sub(wanted));
+        let wanted = len.saturating_mul(1 + self.spare());
+        let mut freed = 0;
+        while freed < wanted
+            && let Some(smaller) = idle.pop()
+        {
+            freed += smaller.capacity();
+            self.release_idle(&smaller);
+        }
         None
-    }
-
-    /// Frees idle buffers, the largest first, until those that are out and those that are idle take `most` bytes.
-    fn free_idle(&self, stock: &mut Stock, most: usize) {
-        while stock.out_bytes + stock.idle_bytes > most && !stock.idle.is_empty() {
-            let freed = stock.remove(stock.idle.len() - 1);
-            self.release_idle(&freed);
-        }
     }
 
     fn release_idle(&self, buffer: &Vec<u8>) {
@@ -238,39 +172,40 @@ impl Home {
     /// allocated between the pages of successive columns; were each fenced in between two pages that
     /// never go back, the allocator could not join what arrays leave behind. jemalloc, whose large
     /// blocks are a page longer than their size class, finds none of it again for the next batch.
-    fn spare(&self, out: usize) -> usize {
+    fn spare(&self) -> usize {
         match self.keep {
-            Keep::All => (out / 16).min(7),
+            Keep::All => (self.out.load(Ordering::Relaxed) / 16).min(7),
             Keep::Nothing | Keep::Most(_) => 0,
         }
     }
 
     fn give_back(&self, data: Vec<u8>) {
-        let mut stock = self.stock();
-        stock.out = stock.out.saturating_sub(1);
-        stock.out_bytes = stock.out_bytes.saturating_sub(data.capacity());
-        self.keep(&mut stock, data);
+        self.out.fetch_sub(1, Ordering::Relaxed);
+        self.keep(data);
     }
 
-    fn keep(&self, stock: &mut Stock, data: Vec<u8>) {
+    fn keep(&self, data: Vec<u8>) {
+        let mut idle = self.idle();
         let keep = match self.keep {
             Keep::Nothing => false,
             // A decoder may hold a page while it asks for the next one, and an array may hold one for
             // good: then two are out, and one of them is kept.
-            Keep::Most(most) => stock.idle.len() < most,
+            Keep::Most(most) => idle.len() < most,
             Keep::All => true,
         };
         if keep {
-            let capacity = data.capacity() as u64;
-            stock.insert(data);
-            self.ledger.charge(self.purpose, self.owner, capacity);
+            let capacity = data.capacity();
+            let at = idle.partition_point(|buffer| buffer.capacity() < capacity);
+            idle.insert(at, data);
+            self.ledger
+                .charge(self.purpose, self.owner, capacity as u64);
         }
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        for buffer in mem::take(&mut self.stock().idle) {
+        for buffer in mem::take(&mut *self.idle()) {
             self.ledger
                 .release(self.purpose, self.owner, buffer.capacity() as u64);
         }
