@@ -266,6 +266,21 @@ impl Buffer {
         self.range = self.range.start + range.start..self.range.start + range.end;
     }
 
+    /// Bytes that it takes, those that it does not show included.
+    pub(crate) fn capacity(&self) -> usize {
+        self.data.capacity()
+    }
+
+    /// Moves what the buffer shows towards its start, so that the byte at `at` of it lies at a multiple of `alignment`, if what stands
+    /// in front is long enough.
+    pub(crate) fn align(&mut self, at: usize, alignment: usize) {
+        let by = (self.range.start + at) % alignment;
+        if let Some(start) = self.range.start.checked_sub(by).filter(|_| by > 0) {
+            self.data.copy_within(self.range.clone(), start);
+            self.range = start..self.range.end - by;
+        }
+    }
+
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.data[self.range.clone()]
     }

@@ -86,6 +86,6 @@ pub use ledger::{Ledger, LedgerPeak, Purpose};
 pub use limits::Limits;
 pub use page::info::PageInfo;
 pub use read::{Reader, ReaderBuilder};
-pub use source::ReadAt;
+pub use source::{ChunkSource, ReadAt, SharedBytes};
 pub use strategy::{ReadStrategy, StrategyError, WriteStrategy};
 pub use write::{NewFile, Writer, WrittenFile};

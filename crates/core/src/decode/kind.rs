@@ -15,6 +15,12 @@ pub(crate) enum Kind {
     Eight,
     /// So many bytes a value, as stored, without an alignment.
     Bytes(usize),
+    /// Any number of bytes a value, with offsets of 32 bits, that are text or not.
+    Utf8,
+    Binary,
+    /// The same with offsets of 64 bits.
+    LargeUtf8,
+    LargeBinary,
 }
 
 impl Kind {
@@ -59,7 +65,10 @@ impl Kind {
             {
                 Ok(Self::Bytes(width.unsigned_abs() as usize))
             }
-            (Type::BYTE_ARRAY, _) => Err("its values have no fixed width"),
+            (Type::BYTE_ARRAY, DataType::Utf8) => Ok(Self::Utf8),
+            (Type::BYTE_ARRAY, DataType::Binary) => Ok(Self::Binary),
+            (Type::BYTE_ARRAY, DataType::LargeUtf8) => Ok(Self::LargeUtf8),
+            (Type::BYTE_ARRAY, DataType::LargeBinary) => Ok(Self::LargeBinary),
             _ => Err("its values are stored in another form than in an array"),
         }
     }
@@ -73,9 +82,20 @@ impl Kind {
             (_, Encoding::BIT_PACKED) => true,
             (Self::Bits, _) => false,
             (_, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY) => true,
-            (_, Encoding::BYTE_STREAM_SPLIT) => true,
-            (Self::Four | Self::Eight, Encoding::DELTA_BINARY_PACKED) => true,
-            _ => false,
+            (Self::Four | Self::Eight, encoding) => matches!(
+                encoding,
+                Encoding::BYTE_STREAM_SPLIT | Encoding::DELTA_BINARY_PACKED
+            ),
+            (Self::Bytes(_), encoding) => matches!(
+                encoding,
+                Encoding::BYTE_STREAM_SPLIT | Encoding::DELTA_BYTE_ARRAY
+            ),
+            (Self::Utf8 | Self::Binary | Self::LargeUtf8 | Self::LargeBinary, encoding) => {
+                matches!(
+                    encoding,
+                    Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY
+                )
+            }
         }
     }
 }

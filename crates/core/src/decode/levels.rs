@@ -198,7 +198,7 @@ mod tests {
         let read = |levels: &'static [u8], rows| {
             let mut levels = Levels::v2(Bytes::from_static(levels), rows).unwrap();
             assert!(levels.has_nulls());
-            assert_eq!(levels.clone().skip(rows).is_err(), levels.left() == rows);
+            assert_eq!(levels.clone().skip(rows).is_err(), levels.left == rows);
             levels.read(rows, &mut Validity::new(0)).unwrap_err()
         };
         // A level of 2, no levels, too few.
@@ -252,7 +252,7 @@ mod tests {
                 prop_assert_eq!(valid.unwrap(), now.iter().filter(|&&row| row).count());
                 at += step;
             }
-            prop_assert_eq!(levels.left(), 0);
+            prop_assert_eq!(levels.left, 0);
             prop_assert_eq!(bits(&mut validity), expected);
         }
 

@@ -15,6 +15,8 @@ pub(crate) mod hybrid;
 pub(crate) mod kind;
 pub(crate) mod levels;
 mod output;
+#[cfg(test)]
+mod stock;
 pub(crate) mod unpack;
 pub(crate) mod validity;
 pub(crate) mod values;

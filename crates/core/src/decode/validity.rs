@@ -27,6 +27,12 @@ impl Validity {
         self.len
     }
 
+    /// Bytes of heap that are held.
+    #[cfg(test)]
+    fn heap_bytes(&self) -> usize {
+        self.bits.as_ref().map_or(0, |bits| bits.capacity() / 8)
+    }
+
     /// The bits of all rows, the first in the lowest bit of the first byte; `None` while no row is null.
     pub(crate) fn bits(&self) -> Option<&[u8]> {
         self.bits.as_ref().map(BooleanBufferBuilder::as_slice)

@@ -1,6 +1,13 @@
-//! Walks the pages of one column chunk: header, then body, each byte read once, every length checked
-//! against what the file can hold before anything is allocated for it.
+//! Walks the pages of one column chunk: header, then body, every length checked against what the file can hold before anything is
+//! allocated for it. How bodies are fetched and become pages is in [`load`](super::load).
+//!
+//! # Requests
+//!
+//! A page takes two requests at most: one for its header and what follows it, one for its body. With the file's offset index a page
+//! takes one, and a page that is skipped none. Small pages are read several at once, as far as
+//! [`ColumnOwners::read_ahead`] allows.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,31 +17,49 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::counts;
+use super::bounds::Bounds;
 use super::file::FileShared;
+use super::header::{Found, HEADER_MAX, Wanted, invalid};
+use super::index::{Listed, Listing};
 use super::owners::ColumnOwners;
-use crate::buffer::{Buffer, Home, Lease};
-use crate::codec;
-use crate::crypto::{ColumnCrypto, FRAMING_LEN, LENGTH_LEN, Module};
+use super::place::{Place, located};
+use super::window::{HEADER_WINDOW, Window};
+use crate::buffer::Lease;
+use crate::crypto::ColumnCrypto;
 use crate::format::page_header::{PageHeader, PageKind};
-use crate::format::thrift::ThriftError;
 use crate::source::ReadAt;
 
-/// A header is first looked for in this many bytes; a data page's takes some 30, encrypted some 60.
-const HEADER_WINDOW: usize = 256;
-/// A longer header is looked for in a window that grows by this factor, up to the chunk's end.
+/// A longer header than expected is looked for in a window that grows by this factor, up to the chunk's end.
 const WINDOW_GROWTH: usize = 8;
-/// No header is longer: one that says so is damaged, and is not followed through the whole chunk.
-const HEADER_MAX: usize = 16 << 20;
+
+/// Pages are read ahead where the last one took less than this part of the column's read-ahead: several then come at once, and what
+/// is held for them is little beside the requests that it saves.
+const SMALL_PAGE: usize = 8;
+/// A chunk is read at once where it takes no more than this part of the column's read-ahead.
+const SMALL_CHUNK: usize = 2;
 
 /// A page whose header has been read and whose body has not.
 #[derive(Clone)]
-struct Pending {
-    header: PageHeader,
+pub(super) struct Pending {
+    pub(super) header: PageHeader,
+    /// Bytes of the header in the file.
+    pub(super) header_len: usize,
     /// Where the body starts, bytes from the start of the file.
-    body: u64,
+    pub(super) body: u64,
     /// The page's number among the chunk's data pages.
-    ordinal: usize,
+    pub(super) ordinal: usize,
+}
+
+impl Pending {
+    pub(super) fn range(&self) -> Range<u64> {
+        self.body..self.body.saturating_add(self.header.stored_size as u64)
+    }
+}
+
+/// A dictionary page that was passed over.
+enum Skipped {
+    Read(Pending),
+    Listed(Listing),
 }
 
 /// A page's header and its bytes, decrypted and decompressed.
@@ -46,32 +71,47 @@ pub(crate) struct RawPage {
 /// Where a page's values begin, as far as its header lets one expect it: the page is placed so that they are aligned.
 pub(crate) type ExpectedValues = fn(&PageHeader, &ColumnDescriptor) -> usize;
 
-/// Bytes that a page's values are aligned to, where they are where they were expected. Allocators give large blocks at multiples
-/// of 16 and more.
-const ALIGNMENT: usize = 16;
+/// What the column's last page was like: the next one is expected to be so.
+pub(super) struct Last {
+    /// Bytes of header and body; 0 before the first page.
+    pub(super) len: usize,
+    pub(super) header_len: usize,
+    /// Bytes from the start of the header to the values, the framing of an encrypted body apart.
+    pub(super) values_at: usize,
+    pub(super) is_compressed: bool,
+    /// Whether it was passed over.
+    was_skipped: bool,
+}
 
 /// A position among the pages of one column chunk.
 pub(crate) struct ChunkCursor<T> {
-    file: Arc<FileShared<T>>,
-    owners: ColumnOwners,
-    crypto: Option<ColumnCrypto>,
-    codec: Compression,
-    row_group: usize,
-    column: usize,
-    /// Decompressed size of the chunk by its metadata, bytes; `None` where that does not say.
-    uncompressed_size: Option<u64>,
+    pub(super) file: Arc<FileShared<T>>,
+    pub(super) owners: ColumnOwners,
+    pub(super) crypto: Option<ColumnCrypto>,
+    pub(super) codec: Compression,
+    pub(super) row_group: usize,
+    pub(super) column: usize,
+    pub(super) bounds: Bounds,
     /// Next byte to read, from the start of the file.
     at: u64,
-    /// End of the chunk.
-    end: u64,
+    /// The chunk's pages, which may end behind the file's end.
+    chunk: Range<u64>,
+    /// The pages by the file's offset index, where that was loaded and fits the chunk.
+    listed: Option<Listed>,
     /// Data pages passed so far, read or skipped.
     data_pages: usize,
     /// Whether the next page is the dictionary page, which has modules of its own when encrypted.
     expect_dictionary: bool,
     peeked: Option<Pending>,
-    skipped_dictionary: Option<Pending>,
+    skipped_dictionary: Option<Skipped>,
+    pub(super) window: Window,
+    pub(super) last: Last,
+    /// What is being read, for errors.
+    pub(super) place: Option<Place>,
+    /// The page that was given last.
+    given: Option<Place>,
     /// The page that was given last, until the next one is asked for.
-    lease: Option<Lease>,
+    pub(super) lease: Option<Lease>,
 }
 
 impl<T: ReadAt> ChunkCursor<T> {
@@ -82,26 +122,39 @@ impl<T: ReadAt> ChunkCursor<T> {
         row_group: usize,
         column: usize,
     ) -> Result<Self> {
-        let chunk = file.metadata.row_group(row_group).column(column);
+        let group = file.metadata.row_group(row_group);
+        let chunk = group.column(column);
         let crypto = ColumnCrypto::for_chunk(file.crypto.as_ref(), chunk, row_group, column)
-            .map_err(|e| located(e, chunk, row_group))?;
-        let (at, end) = extent(chunk).map_err(|e| located(e, chunk, row_group))?;
+            .map_err(|e| located(e, chunk, row_group, None))?;
+        let extent = extent(chunk).map_err(|e| located(e, chunk, row_group, None))?;
+        let listed = match extent.end <= file.len {
+            true => Listed::new(&file.metadata, row_group, column, extent.clone()),
+            false => None,
+        };
         Ok(Self {
             codec: chunk.compression(),
-            // DuckDB before 0.6 wrote 0.
-            uncompressed_size: u64::try_from(chunk.uncompressed_size())
-                .ok()
-                .filter(|size| *size > 0),
+            bounds: Bounds::new(file.limits, group, chunk, crypto.is_some()),
             expect_dictionary: chunk.dictionary_page_offset().is_some(),
             owners,
             crypto,
             row_group,
             column,
-            at,
-            end,
+            at: extent.start,
+            chunk: extent,
+            listed,
             data_pages: 0,
             peeked: None,
             skipped_dictionary: None,
+            window: Window::new(),
+            last: Last {
+                len: 0,
+                header_len: 0,
+                values_at: 0,
+                is_compressed: chunk.compression() != Compression::UNCOMPRESSED,
+                was_skipped: false,
+            },
+            place: None,
+            given: None,
             lease: None,
             file,
         })
@@ -109,11 +162,18 @@ impl<T: ReadAt> ChunkCursor<T> {
 
     /// Whether no bytes of the chunk are left.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.peeked.is_none() && self.at >= self.end
+        self.peeked.is_none() && self.at >= self.chunk.end
     }
 
-    /// What a decoder may know of the next page; `None` at the end of the chunk.
+    /// What a decoder may know of the next page; `None` at the end of the chunk. With the offset index nothing is read for it.
     pub(crate) fn peek(&mut self) -> Result<Option<PageMetadata>> {
+        if let Some(listing) = self.listing() {
+            return Ok(Some(PageMetadata {
+                num_rows: listing.rows,
+                num_levels: listing.rows.filter(|_| self.is_flat()),
+                is_dict: listing.is_dictionary(),
+            }));
+        }
         self.locate(Self::fill_peeked)?;
         Ok(self
             .peeked
@@ -123,42 +183,80 @@ impl<T: ReadAt> ChunkCursor<T> {
 
     /// Reads the next page; `None` at the end of the chunk. The page that was given before must not be needed any more.
     pub(crate) fn next_page(&mut self) -> Result<Option<Page>> {
-        let raw = self.next_raw(|_, _| 0)?;
+        let raw = self.next(None)?;
         Ok(raw.map(|raw| page(&raw.header, raw.bytes)))
     }
 
     /// As [`next_page`](Self::next_page), without the parquet crate's form; the page is placed so that its values are aligned if
     /// they begin where `values_at` says.
     pub(crate) fn next_raw(&mut self, values_at: ExpectedValues) -> Result<Option<RawPage>> {
+        self.next(Some(values_at))
+    }
+
+    fn next(&mut self, values_at: Option<ExpectedValues>) -> Result<Option<RawPage>> {
         self.lease = None;
         self.locate(|cursor| {
-            let Some(pending) = cursor.take_pending()? else {
-                return Ok(None);
+            let raw = match cursor.listing() {
+                Some(listing) => {
+                    let ordinal = cursor.data_pages;
+                    cursor.pass_listed(&listing);
+                    cursor.load_listed(&listing, ordinal, values_at)?
+                }
+                None => {
+                    let Some(pending) = cursor.take_pending()? else {
+                        return Ok(None);
+                    };
+                    cursor.load(&pending, values_at)?
+                }
             };
-            cursor.load(&pending, values_at).map(Some)
+            cursor.last.was_skipped = false;
+            cursor.given = cursor.place;
+            if cursor.is_exhausted() {
+                cursor.window.free();
+            }
+            Ok(Some(raw))
         })
     }
 
     /// The column's place in the schema, and its levels.
     pub(crate) fn descriptor(&self) -> &ColumnDescriptor {
+        self.chunk_metadata().column_descr()
+    }
+
+    /// Whether nothing repeats: a level is then a row.
+    pub(super) fn is_flat(&self) -> bool {
+        self.descriptor().max_rep_level() == 0
+    }
+
+    fn chunk_metadata(&self) -> &ColumnChunkMetaData {
         let row_group = self.file.metadata.row_group(self.row_group);
-        row_group.column(self.column).column_descr()
+        row_group.column(self.column)
     }
 
     /// The next page's header and where its body starts, and moves behind the page without reading
-    /// its body; `None` at the end of the chunk.
+    /// its body; `None` at the end of the chunk. The offset index is not used: headers are what is asked for.
     pub(crate) fn next_header(&mut self) -> Result<Option<(PageHeader, u64)>> {
+        self.listed = None;
         let pending = self.locate(Self::take_pending)?;
         Ok(pending.map(|pending| (pending.header, pending.body)))
     }
 
-    /// Passes over the next page without reading its body. A dictionary page is remembered.
+    /// Passes over the next page without reading its body, and with the offset index without reading anything. A dictionary page is
+    /// remembered.
     pub(crate) fn skip_page(&mut self) -> Result<()> {
+        self.last.was_skipped = true;
+        if let Some(listing) = self.listing() {
+            self.pass_listed(&listing);
+            if listing.is_dictionary() {
+                self.skipped_dictionary = Some(Skipped::Listed(listing));
+            }
+            return Ok(());
+        }
         self.locate(|cursor| {
             if let Some(pending) = cursor.take_pending()?
                 && pending.header.is_dictionary()
             {
-                cursor.skipped_dictionary = Some(pending);
+                cursor.skipped_dictionary = Some(Skipped::Read(pending));
             }
             Ok(())
         })
@@ -166,54 +264,86 @@ impl<T: ReadAt> ChunkCursor<T> {
 
     /// Reads a dictionary page that was skipped, if there is one.
     pub(crate) fn take_skipped_dictionary(&mut self) -> Result<Option<Page>> {
-        let Some(pending) = self.skipped_dictionary.take() else {
-            return Ok(None);
-        };
-        self.locate(|cursor| {
-            let raw = cursor.load(&pending, |_, _| 0)?;
-            Ok(Some(page(&raw.header, raw.bytes)))
-        })
+        let raw = self.take_skipped_raw_dictionary()?;
+        Ok(raw.map(|raw| page(&raw.header, raw.bytes)))
     }
 
     /// As [`take_skipped_dictionary`](Self::take_skipped_dictionary), without the parquet crate's form.
     pub(crate) fn take_skipped_raw_dictionary(&mut self) -> Result<Option<RawPage>> {
-        let Some(pending) = self.skipped_dictionary.take() else {
+        let Some(skipped) = self.skipped_dictionary.take() else {
             return Ok(None);
         };
-        self.locate(|cursor| cursor.load(&pending, |_, _| 0).map(Some))
+        self.locate(|cursor| {
+            let raw = match &skipped {
+                Skipped::Read(pending) => cursor.load(pending, None),
+                Skipped::Listed(listing) => cursor.load_listed(listing, 0, None),
+            };
+            raw.map(Some)
+        })
     }
 
     fn locate<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
-        f(self).map_err(|error| self.located(error))
+        f(self).map_err(|e| located(e, self.chunk_metadata(), self.row_group, self.place))
     }
 
     /// Says where `error` happened, which was found in the page that was given last.
     pub(crate) fn located(&self, error: ParquetError) -> ParquetError {
-        let row_group = self.file.metadata.row_group(self.row_group);
-        located(error, row_group.column(self.column), self.row_group)
+        located(error, self.chunk_metadata(), self.row_group, self.given)
+    }
+
+    /// The next page by the offset index; `None` without one, and at the end of the chunk.
+    fn listing(&self) -> Option<Listing> {
+        let listed = self.listed.as_ref()?;
+        listed.peek(&self.file.metadata, self.row_group, self.column)
+    }
+
+    /// Moves behind a page that the offset index lists.
+    fn pass_listed(&mut self, listing: &Listing) {
+        if let Some(listed) = &mut self.listed {
+            listed.pass();
+        }
+        self.at = listing.range.end;
+        if listing.is_dictionary() {
+            self.expect_dictionary = false;
+        } else {
+            self.data_pages += 1;
+        }
+    }
+
+    /// Where read-ahead from `listing` on, which was just passed, may end: behind the last whole page that fits.
+    pub(super) fn listed_reach(&self, listing: &Listing) -> u64 {
+        let ahead = self.owners.read_ahead();
+        let is_small =
+            self.fits(ahead) || (listing.len() < ahead / SMALL_PAGE && !self.last.was_skipped);
+        match &self.listed {
+            Some(listed) if is_small => listed.reach(
+                &self.file.metadata,
+                self.row_group,
+                self.column,
+                listing.range.start,
+                ahead,
+            ),
+            _ => listing.range.end,
+        }
+    }
+
+    /// Whether the whole chunk is small beside a read-ahead of `ahead` bytes.
+    fn fits(&self, ahead: usize) -> bool {
+        self.chunk.end - self.chunk.start <= (ahead / SMALL_CHUNK) as u64
     }
 
     /// Makes `peeked` the next page that decoders see: index pages are passed over.
     fn fill_peeked(&mut self) -> Result<()> {
-        while self.peeked.is_none() && self.at < self.end {
-            let (header, header_len) = self.read_header()?;
-            let body = self.at + header_len as u64;
-            let remaining = self.bytes_from(body);
-            if header.stored_size as u64 > remaining {
-                return Err(ParquetError::EOF(format!(
-                    "a page says that it takes {} bytes and {remaining} are left of its column chunk or of the file",
-                    header.stored_size
-                )));
-            }
-            if header.kind == PageKind::Index {
-                self.at = body + header.stored_size as u64;
+        while self.peeked.is_none() && self.at < self.chunk.end {
+            let ordinal = self.data_pages;
+            let pending = self.read_header(self.at, self.expect_dictionary, ordinal)?;
+            self.place = Some(Place::of(&pending.header, ordinal));
+            if pending.header.kind == PageKind::Index {
+                self.at = pending.range().end;
                 continue;
             }
-            self.peeked = Some(Pending {
-                header,
-                body,
-                ordinal: self.data_pages,
-            });
+            self.bounds.check_counts(&pending.header)?;
+            self.peeked = Some(pending);
         }
         Ok(())
     }
@@ -224,7 +354,10 @@ impl<T: ReadAt> ChunkCursor<T> {
         let Some(pending) = self.peeked.take() else {
             return Ok(None);
         };
-        self.at = pending.body + pending.header.stored_size as u64;
+        self.bounds.pass(&pending.header);
+        self.at = pending.range().end;
+        self.last.header_len = pending.header_len;
+        self.last.len = pending.header_len + pending.header.stored_size;
         if pending.header.is_dictionary() {
             self.expect_dictionary = false;
         } else {
@@ -234,213 +367,95 @@ impl<T: ReadAt> ChunkCursor<T> {
     }
 
     /// Bytes from `at` to the end of the chunk, or of the file where that comes first.
-    fn bytes_from(&self, at: u64) -> u64 {
-        self.end.min(self.file.len).saturating_sub(at)
+    pub(super) fn bytes_from(&self, at: u64) -> u64 {
+        self.chunk.end.min(self.file.len).saturating_sub(at)
     }
 
-    /// Reads the header at `self.at`; also returns the bytes that it takes in the file.
-    fn read_header(&self) -> Result<(PageHeader, usize)> {
-        let remaining = usize::try_from(self.bytes_from(self.at)).unwrap_or(usize::MAX);
-        if remaining == 0 {
-            return Err(cut_short());
+    /// Reads the header at `at`, which is a dictionary page's when encrypted if `dictionary`; checks that the body has room.
+    pub(super) fn read_header(
+        &mut self,
+        at: u64,
+        dictionary: bool,
+        ordinal: usize,
+    ) -> Result<Pending> {
+        self.place = Some(Place::new(dictionary, ordinal));
+        let most = usize::try_from(self.bytes_from(at)).unwrap_or(usize::MAX);
+        if most == 0 {
+            return Err(ParquetError::EOF(
+                "the file ends before its column chunk does: it was cut short".into(),
+            ));
         }
-        let mut small = [0u8; HEADER_WINDOW];
-        let window = &mut small[..remaining.min(HEADER_WINDOW)];
-        self.file.source.read_exact_at(window, self.at)?;
-        if let Some(found) = self.parse_header(window)? {
-            return Ok(found);
-        }
-        // Rare: a header with long statistics.
-        let most = remaining.min(HEADER_MAX);
-        let mut len = HEADER_WINDOW;
+        let first = self.window_len().min(most);
+        let wanted = Wanted {
+            crypto: self.crypto.as_ref(),
+            dictionary,
+            ordinal,
+            most,
+        };
         loop {
-            if len >= most {
-                return Err(invalid_header(
-                    "it does not end where it should at the latest",
-                ));
-            }
-            len = len.saturating_mul(WINDOW_GROWTH).min(most);
-            let mut window = vec![0u8; len];
-            self.file.source.read_exact_at(&mut window, self.at)?;
-            if let Some(found) = self.parse_header(&mut window)? {
-                return Ok(found);
-            }
-        }
-    }
-
-    /// Parses (and decrypts, in place) a header at the start of `window`; `None` asks for more bytes.
-    fn parse_header(&self, window: &mut [u8]) -> Result<Option<(PageHeader, usize)>> {
-        let Some(crypto) = &self.crypto else {
-            return match PageHeader::parse(window) {
-                Ok(found) => Ok(Some(found)),
-                Err(ThriftError::Eof) => Ok(None),
-                Err(ThriftError::Invalid(why)) => Err(invalid_header(why)),
+            let held = self.window.behind(at);
+            let held_len = held.len();
+            let needed = match held_len {
+                0 => first,
+                _ => match wanted.parse(held)? {
+                    Found::Header(header, header_len) => {
+                        return self.pending(header, header_len, at, ordinal);
+                    }
+                    Found::Start(len) => {
+                        let most = most.min(HEADER_MAX);
+                        if held_len >= most {
+                            return Err(invalid("it does not end where it should at the latest"));
+                        }
+                        len.unwrap_or(held_len.saturating_mul(WINDOW_GROWTH))
+                            .max(first)
+                            .min(most)
+                    }
+                },
             };
-        };
-        let Some(length) = window.first_chunk::<LENGTH_LEN>() else {
-            return Ok(None);
-        };
-        let module_len = LENGTH_LEN + u32::from_le_bytes(*length) as usize;
-        let Some(module) = window.get_mut(..module_len) else {
-            return Ok(None);
-        };
-        let kind = Module::header(self.expect_dictionary);
-        let plain = crypto.open_in_place(module, kind, self.data_pages)?;
-        match PageHeader::parse(&module[plain]) {
-            Ok((header, _)) => Ok(Some((header, module_len))),
-            Err(ThriftError::Eof) => Err(invalid_header("it ends too early")),
-            Err(ThriftError::Invalid(why)) => Err(invalid_header(why)),
+            self.window.fill(&self.file, at, needed, self.column)?;
         }
     }
 
-    /// Reads, checks, decrypts and decompresses a page's body.
-    fn load(&mut self, pending: &Pending, values_at: ExpectedValues) -> Result<RawPage> {
-        let header = &pending.header;
-        let lead = values_at(header, self.descriptor()).wrapping_neg() % ALIGNMENT;
-        let dictionary = header.is_dictionary();
-        let last = if dictionary {
-            &self.owners.dictionary
-        } else {
-            &self.owners.page
-        };
-        let is_compressed = self.codec != Compression::UNCOMPRESSED
-            && !matches!(
-                header.kind,
-                PageKind::DataV2 {
-                    is_compressed: false,
-                    ..
-                }
-            );
-        // The buffer that ends up as the page belongs to the page's owner, whichever step fills it.
-        let mut plain = match is_compressed {
-            true => self.decrypted(pending, None)?,
-            false => self.decrypted(pending, Some((last, lead)))?,
-        };
-        if is_compressed {
-            plain = self.decompressed(header, &plain, (last, lead))?;
-        }
-        if header.levels_len() > plain.as_ref().len() {
-            return Err(ParquetError::General(format!(
-                "a page's levels take {} bytes by its header and the page has {}",
-                header.levels_len(),
-                plain.as_ref().len()
+    /// The page whose header was found at `at`, if the chunk has room for its body.
+    pub(super) fn pending(
+        &self,
+        header: PageHeader,
+        header_len: usize,
+        at: u64,
+        ordinal: usize,
+    ) -> Result<Pending> {
+        let body = at + header_len as u64;
+        let remaining = self.bytes_from(body);
+        if header.stored_size as u64 > remaining {
+            return Err(ParquetError::EOF(format!(
+                "a page says that it takes {} bytes and {remaining} are left of its column chunk or of the file",
+                header.stored_size
             )));
         }
-        counts::check(header, self.descriptor(), plain.as_ref())?;
-        let (bytes, lease) = plain.share();
-        // A dictionary lives as long as its chunk is read, whoever holds it.
-        if !dictionary {
-            self.lease = Some(lease);
-        }
-        Ok(RawPage {
-            header: *header,
-            bytes,
+        Ok(Pending {
+            header,
+            header_len,
+            body,
+            ordinal,
         })
     }
 
-    /// The body as it was before encryption. `last` is given when no buffer follows: whose it is, and how many bytes are left in
-    /// front of what it shows.
-    fn decrypted(&self, pending: &Pending, last: Option<(&Arc<Home>, usize)>) -> Result<Buffer> {
-        let owners = &self.owners;
-        let stored_size = pending.header.stored_size;
-        let fetch = (&owners.fetch, 0);
-        let Some(crypto) = &self.crypto else {
-            return self.fetched(pending, last.unwrap_or(fetch));
-        };
-        if stored_size < FRAMING_LEN {
-            return Err(ParquetError::EOF(
-                "an encrypted page is shorter than its framing".into(),
-            ));
+    /// How many bytes to ask for where a header is expected.
+    fn window_len(&mut self) -> usize {
+        let ahead = self.owners.read_ahead();
+        let len = self.last.header_len.next_multiple_of(HEADER_WINDOW);
+        let is_small =
+            self.fits(ahead) || (self.last.len > 0 && self.last.len < ahead / SMALL_PAGE);
+        if is_small {
+            return ahead.max(len).max(HEADER_WINDOW);
         }
-        let kind = Module::body(pending.header.is_dictionary());
-        let Some(decrypt) = &owners.decrypt else {
-            // What stands in front of the plaintext is as long as the alignment.
-            let mut buffer = self.fetched(pending, last.unwrap_or(fetch))?;
-            let plain = crypto.open_in_place(buffer.as_mut_slice(), kind, pending.ordinal)?;
-            buffer.narrow(plain);
-            return Ok(buffer);
-        };
-        let module = self.fetched(pending, fetch)?;
-        let len = ColumnCrypto::separate_len(stored_size);
-        let (home, lead) = last.unwrap_or((decrypt, 0));
-        let mut buffer = home.take_empty(lead, len, self.column);
-        crypto.open_separate(module.as_ref(), kind, pending.ordinal, &mut buffer)?;
-        Ok(buffer)
-    }
-
-    /// The stored bytes of the body, in a buffer of `home` behind `lead` bytes.
-    fn fetched(&self, pending: &Pending, (home, lead): (&Arc<Home>, usize)) -> Result<Buffer> {
-        let len = pending.header.stored_size;
-        let mut buffer = home.take_empty(lead, len, self.column);
-        buffer.read_from(&self.file.source, pending.body, len)?;
-        if self.file.verify_checksums
-            && let Some(expected) = pending.header.crc
-        {
-            // Over the bytes as stored: of an encrypted page, the ciphertext module.
-            let found = crc32fast::hash(buffer.as_ref());
-            if found != expected {
-                return Err(ParquetError::General(format!(
-                    "a page's checksum is {found:08x} and its header says {expected:08x}"
-                )));
-            }
-        }
-        Ok(buffer)
-    }
-
-    fn decompressed(
-        &self,
-        header: &PageHeader,
-        stored: &Buffer,
-        (home, lead): (&Arc<Home>, usize),
-    ) -> Result<Buffer> {
-        // The levels of a v2 page stand uncompressed in front of its values.
-        let levels_len = header.levels_len();
-        let (levels, values) = stored
-            .as_ref()
-            .split_at_checked(levels_len)
-            .filter(|_| levels_len <= header.uncompressed_size)
-            .ok_or_else(|| {
-                ParquetError::General("a page's levels are longer than the page".into())
-            })?;
-        let values_len = header.uncompressed_size - levels_len;
-        self.check_size(header.uncompressed_size, values, values_len)?;
-
-        let mut buffer = home.take_behind(lead, header.uncompressed_size, self.column);
-        let (levels_out, values_out) = buffer.as_mut_slice().split_at_mut(levels_len);
-        levels_out.copy_from_slice(levels);
-        // A page of nulls alone has no values, and some writers then store nothing to decompress.
-        if values_len > 0 {
-            let codec = self.codec;
-            let contexts = &self.owners.codec;
-            contexts.with(|context| context.decompress(codec, values, values_out))?;
-        }
-        Ok(buffer)
-    }
-
-    /// Refuses a decompressed size that the chunk's metadata or the codec rules out.
-    fn check_size(&self, page_size: usize, values: &[u8], values_len: usize) -> Result<()> {
-        let chunk_allows = self
-            .uncompressed_size
-            .is_none_or(|size| page_size as u64 <= size);
-        let codec_allows =
-            codec::max_decompressed_len(self.codec, values).is_none_or(|max| values_len <= max);
-        if chunk_allows && codec_allows {
-            return Ok(());
-        }
-        Err(ParquetError::General(format!(
-            "a page of {} stored bytes says that it decompresses to {page_size} bytes, more than {}",
-            values.len(),
-            if chunk_allows {
-                "its codec can make of it"
-            } else {
-                "its whole column chunk by the file's metadata"
-            }
-        )))
+        self.window.free();
+        len.max(HEADER_WINDOW)
     }
 }
 
-/// Where a chunk's pages start and end by the file's metadata, which may be behind the file's end.
-fn extent(chunk: &ColumnChunkMetaData) -> Result<(u64, u64)> {
+/// Where a chunk's pages lie by the file's metadata, which may be behind the file's end.
+fn extent(chunk: &ColumnChunkMetaData) -> Result<Range<u64>> {
     let start = chunk
         .dictionary_page_offset()
         .unwrap_or_else(|| chunk.data_page_offset());
@@ -448,11 +463,7 @@ fn extent(chunk: &ColumnChunkMetaData) -> Result<(u64, u64)> {
         .ok()
         .zip(u64::try_from(chunk.compressed_size()).ok())
         .ok_or_else(|| ParquetError::General("the column chunk's place is negative".into()))?;
-    Ok((start, start.saturating_add(len)))
-}
-
-fn cut_short() -> ParquetError {
-    ParquetError::EOF("the file ends before its column chunk does: it was cut short".into())
+    Ok(start..start.saturating_add(len))
 }
 
 /// The parquet crate's form of a page.
@@ -501,23 +512,5 @@ fn page(header: &PageHeader, buf: Bytes) -> Page {
             statistics: None,
         },
         PageKind::Index => unreachable!("index pages are passed over when headers are read"),
-    }
-}
-
-fn invalid_header(why: &str) -> ParquetError {
-    ParquetError::General(format!("a page header is invalid: {why}"))
-}
-
-/// Says in which column chunk an error happened.
-fn located(error: ParquetError, chunk: &ColumnChunkMetaData, row_group: usize) -> ParquetError {
-    let place = format!(
-        "column '{}', row group {row_group}: ",
-        chunk.column_path().string()
-    );
-    match error {
-        ParquetError::General(text) => ParquetError::General(place + &text),
-        ParquetError::EOF(text) => ParquetError::EOF(place + &text),
-        ParquetError::NYI(text) => ParquetError::NYI(place + &text),
-        other => ParquetError::General(format!("{place}{other}")),
     }
 }

@@ -53,6 +53,36 @@ pub(crate) fn check(header: &PageHeader, column: &ColumnDescriptor, page: &[u8])
     }
 }
 
+/// Whether a page's first value begins a row, as far as its levels are written in the way that is in use (RLE).
+pub(crate) fn begins_a_row(header: &PageHeader, column: &ColumnDescriptor, page: &[u8]) -> bool {
+    let max_level = column.max_rep_level();
+    let levels = match header.kind {
+        _ if max_level == 0 => return true,
+        PageKind::DataV1 {
+            rep_level_encoding: Encoding::RLE,
+            ..
+        } => page.get(4..),
+        PageKind::DataV2 {
+            rep_levels_byte_len,
+            ..
+        } => page.get(..rep_levels_byte_len as usize),
+        _ => return true,
+    };
+    // A run is a varint, and then its value or packed values, the first in the lowest bits: in both the first level comes first.
+    let mut reader = CompactReader::new(levels.unwrap_or_default());
+    let Ok(run) = reader.varint() else {
+        return true; // The decoder says what is wrong.
+    };
+    let first = levels.and_then(|levels| levels.get(reader.position()..));
+    let bits = 16 - max_level.leading_zeros();
+    let bytes = if run & 1 == 0 { bits.div_ceil(8) } else { 2 };
+    let first = first.unwrap_or_default().iter().take(bytes as usize);
+    let level = first
+        .rev()
+        .fold(0u32, |level, byte| level << 8 | u32::from(*byte));
+    level & ((1 << bits) - 1) == 0
+}
+
 fn is_delta(encoding: Encoding) -> bool {
     matches!(
         encoding,

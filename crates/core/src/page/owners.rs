@@ -1,6 +1,7 @@
 //! The owners of every buffer, made from a strategy once per reader and once per column.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::buffer::{Home, Keep};
 use crate::codec::Contexts;
@@ -17,6 +18,8 @@ pub(crate) struct ReaderOwners {
     page: Arc<Home>,
     dictionary: Arc<Home>,
     codec: Arc<Contexts>,
+    /// Columns that are being read.
+    columns: Arc<AtomicUsize>,
 }
 
 /// What one column uses.
@@ -31,6 +34,49 @@ pub(crate) struct ColumnOwners {
     /// Dictionary pages: they live as long as their chunk is read, so nothing is gained by keeping them.
     pub(crate) dictionary: Arc<Home>,
     pub(crate) codec: Arc<Contexts>,
+    reading: Arc<Reading>,
+}
+
+impl ColumnOwners {
+    /// Whose a data page is, or the dictionary page.
+    pub(crate) fn page(&self, dictionary: bool) -> &Arc<Home> {
+        match dictionary {
+            true => &self.dictionary,
+            false => &self.page,
+        }
+    }
+
+    /// Whose the decrypted bytes are; `None` where they stay where they were fetched.
+    pub(crate) fn decrypt_into(&self, is_encrypted: bool) -> Option<&Arc<Home>> {
+        self.decrypt.as_ref().filter(|_| is_encrypted)
+    }
+
+    /// Bytes that the column may read ahead of the page that is asked for: all columns of a reader share [`READ_AHEAD_ALL`].
+    pub(crate) fn read_ahead(&self) -> usize {
+        let columns = self.reading.0.load(Ordering::Relaxed).max(1);
+        READ_AHEAD.min(READ_AHEAD_ALL / columns)
+    }
+}
+
+/// The most that a column reads ahead, bytes.
+const READ_AHEAD: usize = 64 << 10;
+/// The most that all columns of a reader read ahead, bytes.
+const READ_AHEAD_ALL: usize = 4 << 20;
+
+/// One of the columns that are being read, for as long as its owners exist.
+struct Reading(Arc<AtomicUsize>);
+
+impl Reading {
+    fn new(columns: &Arc<AtomicUsize>) -> Arc<Self> {
+        columns.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self(Arc::clone(columns)))
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl ReaderOwners {
@@ -51,6 +97,7 @@ impl ReaderOwners {
             },
             dictionary: home(Keep::Nothing, Purpose::Dictionary),
             codec: Arc::new(Contexts::new(Arc::clone(ledger), None)),
+            columns: Arc::default(),
         }
     }
 
@@ -77,6 +124,7 @@ impl ReaderOwners {
                     Arc::new(Contexts::new(Arc::clone(&self.ledger), Some(column)))
                 }
             },
+            reading: Reading::new(&self.columns),
         }
     }
 }

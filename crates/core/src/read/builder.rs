@@ -50,7 +50,8 @@ pub struct ReaderBuilder<T> {
     decryption: Option<Arc<FileDecryptionProperties>>,
     /// How the file is encrypted, where that was read when it was opened.
     encryption: Option<FileEncryption>,
-    verify_checksums: bool,
+    /// Whether the caller said so; the default is yes.
+    verify_checksums: Option<bool>,
     limits: Limits,
     threads: usize,
 }
@@ -109,7 +110,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
             selection: None,
             decryption: None,
             encryption: None,
-            verify_checksums: false,
+            verify_checksums: None,
             limits: Limits::default(),
             threads: 1,
         }
@@ -211,12 +212,12 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         }
     }
 
-    /// Whether to check each page's CRC-32, where the file has one, over the page as stored.
-    /// Default: no, as in the parquet crate. The control `upstream` cannot, and refuses to be built so.
+    /// Whether to check each page's CRC-32, where the file has one, over the page as stored. Default: yes. The control `upstream`
+    /// cannot: it checks nothing, and refuses to be built where it is told to.
     #[must_use]
     pub fn with_page_checksum_verification(self, verify: bool) -> Self {
         Self {
-            verify_checksums: verify,
+            verify_checksums: Some(verify),
             ..self
         }
     }
@@ -336,7 +337,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
     }
 
     fn build_upstream(self) -> Result<Built> {
-        if self.verify_checksums {
+        if self.verify_checksums == Some(true) {
             return Err(ParquetError::NYI(
                 "page checksums: the strategy upstream does not verify them".into(),
             ));
@@ -398,7 +399,7 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
                     len,
                     metadata,
                     crypto,
-                    verify_checksums: self.verify_checksums,
+                    verify_checksums: self.verify_checksums.unwrap_or(true),
                     limits: self.limits,
                     ledger: Arc::clone(ledger),
                 }),
@@ -406,10 +407,10 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         };
         let roots = plan.roots();
         for root in &roots {
-            for leaf in root.leaves.0..root.leaves.1 {
-                if self.projection.leaf_included(leaf) {
-                    paths[leaf] = Some(root.path);
-                }
+            let of_root = paths.iter_mut().enumerate();
+            let of_root = of_root.take(root.leaves.1).skip(root.leaves.0);
+            for (_, path) in of_root.filter(|(leaf, _)| self.projection.leaf_included(*leaf)) {
+                *path = Some(root.path);
             }
         }
         let mut shares = Vec::new();

@@ -76,14 +76,14 @@ fn compare(path: &Path, keys: Option<&Arc<FileDecryptionProperties>>) -> bool {
 fn every_plain_file_reads_as_with_the_stock_reader() {
     let Some(folder) = test_data() else { return };
     let files = files(&folder, |name| {
-        name.ends_with(".parquet") && name != TWO_GIB
+        name.ends_with(".parquet") && name != TWO_GIB && !CORRUPT.contains(&name)
     });
     let unreadable: Vec<_> = files
         .iter()
         .filter(|path| !compare(path, None))
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
         .collect();
-    assert!(files.len() >= 74, "{} files found", files.len());
+    assert!(files.len() >= 72, "{} files found", files.len());
     // What the stock reader refuses, so that a file which nothing reads cannot pass unnoticed.
     assert_eq!(unreadable, EXPECTED_UNREADABLE, "of {} files", files.len());
 }
@@ -107,14 +107,15 @@ fn a_file_too_large_for_its_type_is_an_error_and_not_a_panic() {
 }
 
 #[test]
-fn checksums_are_verified_when_asked_for() {
+fn checksums_are_verified_unless_told_otherwise() {
     let Some(folder) = test_data() else { return };
     let read = |name: &str, verify: bool| -> Batches {
-        let reader = ReaderBuilder::try_new(File::open(folder.join(name)).unwrap())
-            .unwrap()
-            .with_page_checksum_verification(verify)
-            .build()
-            .unwrap();
+        let builder = ReaderBuilder::try_new(File::open(folder.join(name)).unwrap()).unwrap();
+        let builder = match verify {
+            true => builder,
+            false => builder.with_page_checksum_verification(false),
+        };
+        let reader = builder.build().unwrap();
         reader.map(|b| b.map_err(|e| e.to_string())).collect()
     };
     for name in [
@@ -125,10 +126,7 @@ fn checksums_are_verified_when_asked_for() {
     ] {
         assert!(read(name, true).is_ok(), "{name}");
     }
-    for name in [
-        "datapage_v1-corrupt-checksum.parquet",
-        "rle-dict-uncompressed-corrupt-checksum.parquet",
-    ] {
+    for name in CORRUPT {
         assert!(read(name, false).is_ok(), "{name}");
         let error = read(name, true).unwrap_err();
         assert!(
@@ -137,6 +135,12 @@ fn checksums_are_verified_when_asked_for() {
         );
     }
 }
+
+/// Files with pages that were changed after their checksums were made; the stock reader does not notice.
+const CORRUPT: [&str; 2] = [
+    "datapage_v1-corrupt-checksum.parquet",
+    "rle-dict-uncompressed-corrupt-checksum.parquet",
+];
 
 #[test]
 fn every_encrypted_file_reads_as_with_the_stock_reader() {

@@ -15,6 +15,7 @@ pub(crate) struct Bits {
 
 impl Bits {
     /// The booleans that `bytes` are in PLAIN.
+    #[cfg(test)]
     pub(crate) fn plain(bytes: Bytes) -> Self {
         Self {
             runs: Hybrid::bits(bytes),

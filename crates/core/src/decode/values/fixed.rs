@@ -30,16 +30,24 @@ impl FixedPlain {
     pub(crate) fn new(bytes: Bytes, width: usize) -> Self {
         Self { bytes, width }
     }
+
+    /// The bytes of the next `n` rows.
+    ///
+    /// # Errors
+    /// Where there are fewer.
+    pub(crate) fn take(&mut self, n: usize) -> Result<Bytes> {
+        take(&mut self.bytes, n, self.width)
+    }
 }
 
 impl Values<u8> for FixedPlain {
     fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
-        out.extend_from_slice(&take(&mut self.bytes, n, self.width)?);
+        out.extend_from_slice(&self.take(n)?);
         Ok(())
     }
 
     fn skip(&mut self, n: usize) -> Result<()> {
-        take(&mut self.bytes, n, self.width).map(drop)
+        self.take(n).map(drop)
     }
 }
 

@@ -24,7 +24,16 @@ impl<T: Native> Plain<T> {
         }
     }
 
-    fn take(&mut self, n: usize) -> Result<Bytes> {
+    /// Whether the next number is where an array can have it.
+    pub(crate) fn is_aligned(&self) -> bool {
+        self.bytes.as_ptr().cast::<T>().is_aligned()
+    }
+
+    /// The bytes of the next `n` numbers.
+    ///
+    /// # Errors
+    /// Where there are fewer.
+    pub(crate) fn take(&mut self, n: usize) -> Result<Bytes> {
         take(&mut self.bytes, n, size_of::<T>())
     }
 }
