@@ -1,11 +1,14 @@
 //! Lengths inside a page that the parquet crate's decoders take on trust, held against the page before they see it.
 //!
-//! Two of them make that crate reserve more memory than there is, which ends the process and cannot be caught:
+//! Two of them make that crate reserve more memory than there is, which ends the process and cannot be caught, and one makes
+//! it loop for ever:
 //!
 //! * A PLAIN page of byte arrays is skipped by its lengths without a look at where it ends, and the bytes that are then
 //!   left, a negative number, are reserved.
 //! * A DELTA_BYTE_ARRAY page has two sequences of lengths. Of either, as many values are reserved as its header says. The first
 //!   header is looked at in [`counts`](super::counts); here the second.
+//! * Rows of a column whose values repeat are skipped until their page's values are used up, which they never are where it has
+//!   fewer repetition levels than values.
 //!
 //! Source of the layouts: <https://github.com/apache/parquet-format/blob/master/Encodings.md>.
 
@@ -18,20 +21,87 @@ use crate::format::thrift::{CompactReader, ThriftError};
 
 /// Checks a decompressed data page; `skips` says whether rows will be passed over.
 pub(super) fn check(page: &Page, column: &ColumnDescriptor, skips: bool) -> Result<()> {
-    let is_plain = match page.encoding() {
-        Encoding::PLAIN if skips && column.physical_type() == Type::BYTE_ARRAY => true,
-        Encoding::DELTA_BYTE_ARRAY => false,
-        _ => return Ok(()),
+    let checked = match page.encoding() {
+        _ if !page.is_data_page() => Ok(()),
+        Encoding::PLAIN if skips && column.physical_type() == Type::BYTE_ARRAY => {
+            // Where the levels do not fit their page, the decoder says so.
+            values(page, column).map_or(Ok(()), plain)
+        }
+        Encoding::DELTA_BYTE_ARRAY => values(page, column).map_or(Ok(()), delta_byte_array),
+        _ => Ok(()),
     };
-    // Where the levels do not fit their page, the decoder says so.
-    let checked = match values(page, column) {
-        Some(values) if is_plain => plain(values),
-        Some(values) => delta_byte_array(values),
-        None => Ok(()),
+    let checked = match skips && column.max_rep_level() > 0 {
+        true => checked.and_then(|()| repetition_levels(page, column.max_rep_level())),
+        false => checked,
     };
     checked.map_err(|error| {
         ParquetError::General(format!("column '{}': {error}", column.path().string()))
     })
+}
+
+/// Refuses a page with fewer repetition levels than values.
+fn repetition_levels(page: &Page, max_level: i16) -> Result<()> {
+    let levels = match page {
+        Page::DataPage {
+            buf,
+            rep_level_encoding: Encoding::RLE,
+            ..
+        } => buf
+            .split_first_chunk::<4>()
+            .and_then(|(length, rest)| rest.get(..u32::from_le_bytes(*length) as usize)),
+        Page::DataPageV2 {
+            buf,
+            rep_levels_byte_len,
+            ..
+        } => buf.get(..*rep_levels_byte_len as usize),
+        // Packed levels of old files: the decoder reads them as long as there are bytes.
+        Page::DataPage { buf, .. } => {
+            let has = 8 * buf.len() as u64 / bits(max_level);
+            return enough(has, page.num_values());
+        }
+        Page::DictionaryPage { .. } => return Ok(()),
+    };
+    enough(
+        hybrid_len(levels.unwrap_or_default(), bits(max_level)),
+        page.num_values(),
+    )
+}
+
+fn enough(has: u64, num_values: u32) -> Result<()> {
+    if has < u64::from(num_values) {
+        return Err(ParquetError::General(format!(
+            "a page of {num_values} values has {has} repetition levels"
+        )));
+    }
+    Ok(())
+}
+
+/// Bits of a level.
+fn bits(max_level: i16) -> u64 {
+    u64::from(16 - max_level.leading_zeros()).max(1)
+}
+
+/// How many numbers of `width` bits the RLE / bit-packing hybrid in `bytes` has.
+fn hybrid_len(bytes: &[u8], width: u64) -> u64 {
+    let mut reader = CompactReader::new(bytes);
+    let mut len = 0u64;
+    while let Ok(run) = reader.varint() {
+        if run & 1 == 0 {
+            if reader.bytes(width.div_ceil(8)).is_err() {
+                break;
+            }
+            len = len.saturating_add(run >> 1);
+        } else {
+            // Groups of eight; some writers cut the last one short.
+            let packed = (run >> 1).saturating_mul(width);
+            let left = (bytes.len() - reader.position()) as u64;
+            len = len.saturating_add(packed.min(left).saturating_mul(8) / width);
+            if reader.bytes(packed).is_err() {
+                break;
+            }
+        }
+    }
+    len
 }
 
 /// What follows the levels of a data page.
@@ -73,7 +143,7 @@ fn behind_levels(bytes: &[u8], max_level: i16, encoding: Encoding, count: u32) -
         }
         // The levels of old files: packed, and nothing in front of them.
         _ => {
-            let bits = u64::from(16 - max_level.leading_zeros()) * u64::from(count);
+            let bits = bits(max_level) * u64::from(count);
             bytes.get(usize::try_from(bits.div_ceil(8)).ok()?..)
         }
     }
@@ -238,6 +308,28 @@ mod tests {
         assert!(checked(&values, true) && checked(&[], true));
         assert!(!checked(&values[..14], true) && !checked(&values[..13], true));
         assert!(checked(&values[..13], false));
+    }
+
+    #[test]
+    fn a_page_that_is_skipped_has_a_repetition_level_for_each_value() {
+        // One bit: a run of 10 zeros; a group of eight and one cut short.
+        for (levels, len) in [
+            (&[20, 0][..], 10),
+            (&[3, 0xaa], 8),
+            (&[5, 0xaa], 8),
+            (&[20, 0, 3, 0xaa], 18),
+            (&[20], 0),
+            (&[], 0),
+        ] {
+            assert_eq!(hybrid_len(levels, 1), len, "{levels:?}");
+            let mut page = (levels.len() as u32).to_le_bytes().to_vec();
+            page.extend(levels);
+            page.extend([0; 9]);
+            let page = v1(&page, Encoding::RLE, Encoding::RLE);
+            assert_eq!(check(&page, &column(1, 1), true).is_ok(), len >= 10);
+            assert!(check(&page, &column(1, 1), false).is_ok());
+            assert!(check(&page, &column(1, 0), true).is_ok());
+        }
     }
 
     #[test]

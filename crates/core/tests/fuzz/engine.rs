@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,33 @@ use alloquet_core::ReadStrategy;
 
 use crate::HEAP;
 use crate::mutate::Random;
+
+/// Runs begun so far: by it the watchdog sees a run that does not end.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// No run takes so long, however busy the machine is.
+const ENDLESS: Duration = Duration::from_secs(120);
+
+/// Ends the process, the test failing so, where one run does not end; what that run is, `label` says.
+fn watch<T>(label: impl Fn(u64) -> String + Send + Sync, f: impl FnOnce() -> T) -> T {
+    let (done, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut last = BEGUN.load(Ordering::Relaxed);
+            while ended.recv_timeout(ENDLESS) == Err(RecvTimeoutError::Timeout) {
+                let now = BEGUN.load(Ordering::Relaxed);
+                if now == last {
+                    eprintln!("{}: does not end", label(now));
+                    std::process::exit(1);
+                }
+                last = now;
+            }
+        });
+        let result = f();
+        drop(done);
+        result
+    })
+}
 
 /// Only one campaign at a time: the allocator counts for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -101,6 +130,7 @@ pub(crate) struct Findings {
 impl Findings {
     /// Runs a case: a panic or too much memory fails the test with `label`.
     pub(crate) fn add(&mut self, target: &impl Target, case: &Case, label: impl Fn() -> String) {
+        BEGUN.fetch_add(1, Ordering::Relaxed);
         let start = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| target.run(case)));
         self.slowest = self.slowest.max(start.elapsed());
@@ -168,15 +198,20 @@ pub(crate) fn campaign(target: &impl Target) -> Findings {
     let mut trace = std::env::var_os("ALLOQUET_FUZZ_TRACE").map(|path| File::create(path).unwrap());
     let mut findings = Findings::default();
     let start = Instant::now();
-    for run in runs {
-        if let Some(trace) = &mut trace {
-            writeln!(trace, "{name} seed {seed} run {run}").unwrap();
+    let before = BEGUN.load(Ordering::Relaxed) + 1;
+    let first = runs.start;
+    let repeat = |run: u64| format!("ALLOQUET_FUZZ_SEED={seed} ALLOQUET_FUZZ_ONLY={run} {name}");
+    let of_watch = |begun: u64| repeat(first + begun.saturating_sub(before));
+    let all = || {
+        for run in runs {
+            if let Some(trace) = &mut trace {
+                writeln!(trace, "{name} seed {seed} run {run}").unwrap();
+            }
+            let case = target.case(&mut Random::new(seed, run));
+            findings.add(target, &case, || repeat(run));
         }
-        let case = target.case(&mut Random::new(seed, run));
-        findings.add(target, &case, || {
-            format!("ALLOQUET_FUZZ_SEED={seed} ALLOQUET_FUZZ_ONLY={run} {name}")
-        });
-    }
+    };
+    watch(of_watch, all);
     findings.report(name, start.elapsed());
     findings
 }
