@@ -35,6 +35,8 @@ pub(crate) struct Home {
     idle: Mutex<Vec<Vec<u8>>>,
     /// Buffers that are out.
     out: AtomicUsize,
+    /// Columns that take buffers from here.
+    columns: AtomicUsize,
 }
 
 impl Home {
@@ -51,7 +53,13 @@ impl Home {
             ledger: Arc::clone(ledger),
             idle: Mutex::new(Vec::new()),
             out: AtomicUsize::new(0),
+            columns: AtomicUsize::new(0),
         })
+    }
+
+    /// Notes that one column more takes buffers from here.
+    pub(crate) fn serve_column(&self) {
+        self.columns.fetch_add(1, Ordering::Relaxed);
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
@@ -122,6 +130,13 @@ impl Home {
             let fits = self.may_hold(larger.capacity(), len);
             let larger = idle.remove(at);
             self.release_idle(&larger);
+            // Small pages follow large ones: for each that is found, one of the large ones goes, as for each that is allocated.
+            if fits
+                && let Some(largest) =
+                    idle.pop_if(|largest| !self.may_hold(largest.capacity(), len))
+            {
+                self.release_idle(&largest);
+            }
             return fits.then_some(larger);
         }
         let wanted = len.saturating_mul(1 + self.spare());
@@ -153,13 +168,13 @@ impl Home {
     /// What to allocate for `len` bytes.
     ///
     /// Pages of one kind differ by a few bytes. Buffers of a pool serve any of them, so they are rounded
-    /// up to a 128th of the next power of two, and to 64 bytes at least (from 4 KiB on that is 1.6 % at
+    /// up to a 512th of the next power of two, and to 64 bytes at least (from 16 KiB on that is 0.4 % at
     /// most; a page of 2^n bytes stays exact): or a pool would replace buffers that are a little too
     /// small for as long as it reads.
     fn capacity_for(&self, len: usize) -> usize {
         match self.keep {
             Keep::All => {
-                let step = (len.next_power_of_two() / 128).max(64);
+                let step = (len.next_power_of_two() / 512).max(64);
                 len.next_multiple_of(step)
             }
             Keep::Nothing | Keep::Most(_) => len,
@@ -168,13 +183,18 @@ impl Home {
 
     /// How many buffers more than the one that is wanted are allocated when none is idle.
     ///
-    /// A pool of many buffers grows by some at once: a sixteenth of it, and seven at most. Arrays are
+    /// A pool of many buffers grows by some at once: a sixteenth of it, seven at most, and no more than there are columns that will
+    /// take one. Arrays are
     /// allocated between the pages of successive columns; were each fenced in between two pages that
     /// never go back, the allocator could not join what arrays leave behind. jemalloc, whose large
     /// blocks are a page longer than their size class, finds none of it again for the next batch.
     fn spare(&self) -> usize {
         match self.keep {
-            Keep::All => (self.out.load(Ordering::Relaxed) / 16).min(7),
+            Keep::All => {
+                let out = self.out.load(Ordering::Relaxed);
+                let to_come = self.columns.load(Ordering::Relaxed).saturating_sub(out + 1);
+                (out / 16).min(7).min(to_come)
+            }
             Keep::Nothing | Keep::Most(_) => 0,
         }
     }

@@ -385,7 +385,11 @@ impl<T: ReadAt> ChunkCursor<T> {
                 "the file ends before its column chunk does: it was cut short".into(),
             ));
         }
-        let first = self.window_len().min(most);
+        // What is held already was read ahead, and stays.
+        let first = match self.window.behind(at).is_empty() {
+            true => self.window_len().min(most),
+            false => HEADER_WINDOW.min(most),
+        };
         let wanted = Wanted {
             crypto: self.crypto.as_ref(),
             dictionary,

@@ -115,7 +115,10 @@ impl ReaderOwners {
             },
             page: match self.strategy.page {
                 PageBuffer::Retained => retained(Purpose::Page),
-                PageBuffer::Temporary | PageBuffer::Pooled => Arc::clone(&self.page),
+                PageBuffer::Temporary | PageBuffer::Pooled => {
+                    self.page.serve_column();
+                    Arc::clone(&self.page)
+                }
             },
             dictionary: Arc::clone(&self.dictionary),
             codec: match self.strategy.codec {
