@@ -85,7 +85,7 @@ pub use decode::kind::DecodePath;
 pub use ledger::{Ledger, LedgerPeak, Purpose};
 pub use limits::Limits;
 pub use page::info::PageInfo;
-pub use read::{Reader, ReaderBuilder};
+pub use read::{ColumnReader, ColumnValues, Reader, ReaderBuilder};
 pub use source::{ChunkSource, ReadAt, SharedBytes};
 pub use strategy::{ReadStrategy, StrategyError, WriteStrategy};
 pub use write::{NewFile, Writer, WrittenFile};

@@ -11,10 +11,13 @@ use std::fmt;
 /// The strategy that every other is compared with: the parquet crate's own reader or writer.
 pub const CONTROL: &str = "upstream";
 
+/// The strategy that keeps nothing of what it reads: what no other can go below. A control, and no choice.
+pub const LIMIT: &str = "limit";
+
 /// The allocator that every other is compared with: the platform's own.
 pub const PLAIN_ALLOCATOR: &str = "system";
 
-const STRATEGIES: [&str; 8] = [
+const STRATEGIES: [&str; 9] = [
     "retained",
     "temp-decrypt",
     "temp-both",
@@ -23,6 +26,7 @@ const STRATEGIES: [&str; 8] = [
     "exact",
     "bounded",
     "pooled",
+    "direct",
 ];
 const ALLOCATORS: [&str; 8] = [
     PLAIN_ALLOCATOR,
@@ -243,20 +247,27 @@ impl PartialOrd for Setup {
 }
 
 impl Strategy {
-    /// Whether it is upstream's own code, in any variant.
+    /// Whether it is upstream's own code, in any variant, or the limit.
     #[must_use]
     pub fn is_control(&self) -> bool {
-        self.0.starts_with(CONTROL)
+        self.0.starts_with(CONTROL) || self.is_limit()
     }
 
-    fn key(&self) -> (usize, bool, &str) {
-        // Among the controls the plain one stands last of all.
+    /// Whether it is the limit, which is nothing to choose.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        self.0 == LIMIT
+    }
+
+    fn key(&self) -> (usize, u8, &str) {
+        // Among the controls the plain one stands last, but for the limit.
         let rank = if self.is_control() {
             STRATEGIES.len() + 1
         } else {
             rank(&STRATEGIES, &self.0)
         };
-        (rank, self.0 == CONTROL, &self.0)
+        let last = u8::from(self.0 == CONTROL) + 2 * u8::from(self.is_limit());
+        (rank, last, &self.0)
     }
 }
 
@@ -303,6 +314,7 @@ mod tests {
     #[test]
     fn strategies_stand_in_their_order_and_controls_last() {
         let names = [
+            "limit",
             "upstream",
             "upstream-column-wise",
             "streamed",
@@ -327,6 +339,7 @@ mod tests {
                 "temp-both,codec=shared",
                 "upstream-column-wise (control)",
                 "upstream (control)",
+                "limit (control)",
             ]
         );
     }

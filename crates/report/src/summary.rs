@@ -197,11 +197,11 @@ impl CellSummary {
         !self.failures.iter().any(of_figures) && self.disagreements.is_empty()
     }
 
-    /// Whether it can be the lowest: it is sound, and every sample with figures kept within its limits.
+    /// Whether it can be the lowest: it is no limit, it is sound, and every sample with figures kept within its limits.
     #[must_use]
     pub fn can_win(&self) -> bool {
         let of_figures = |limited: &Limited| matches!(limited.kind, Kind::Heap | Kind::Rss);
-        self.is_sound() && !self.limits.iter().any(of_figures)
+        self.is_sound() && !self.lane.strategy.is_limit() && !self.limits.iter().any(of_figures)
     }
 }
 

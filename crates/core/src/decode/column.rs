@@ -31,6 +31,9 @@ pub(crate) trait DirectColumn: Send {
     /// Passes over the next `rows` rows. Returns how many there were: fewer only at the column's end.
     fn skip(&mut self, rows: usize) -> Result<usize>;
 
+    /// How many rows the page has that the next row is in, from that row on; none behind the last.
+    fn rows_in_page(&mut self) -> Result<usize>;
+
     /// The array of all rows that were added.
     fn finish(&mut self) -> Result<Decoded>;
 }
@@ -355,6 +358,14 @@ impl<S: ReadAt + 'static, O: Output> DirectColumn for Column<S, O> {
             }
         }
         Ok(done)
+    }
+
+    fn rows_in_page(&mut self) -> Result<usize> {
+        if !self.has_open_rows() {
+            self.leave_slice(0)?;
+            self.next_page()?;
+        }
+        Ok(self.page.as_ref().map_or(0, |page| page.rows_left))
     }
 
     fn finish(&mut self) -> Result<Decoded> {

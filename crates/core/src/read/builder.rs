@@ -16,6 +16,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::SchemaDescriptor;
 
+use super::columns::ColumnReader;
 use super::reader::{Inner, Reader};
 use super::selection::Batches;
 use super::share::{self, Plan};
@@ -265,6 +266,29 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         ))
     }
 
+    /// Builds a reader of one column after the other, each page for itself, that makes no batches of them.
+    ///
+    /// # Errors
+    /// As of [`build`](Self::build); and where a row selection or the control `upstream` was asked for, which read batches.
+    pub fn build_column_wise(self) -> Result<ColumnReader> {
+        let ReadStrategy::Owned(buffers) = self.strategy else {
+            return Err(ParquetError::NYI(
+                "columns one after the other: the strategy upstream reads batches".into(),
+            ));
+        };
+        if self.selection.is_some() {
+            return Err(ParquetError::NYI(
+                "a row selection: columns one after the other are read as a whole".into(),
+            ));
+        }
+        let ledger = Arc::new(Ledger::new(self.parquet_schema().num_columns()));
+        let metadata = self.metadata().memory_size() as u64;
+        self.check_row_groups()?;
+        let plan = guard::catch(|| self.plan(buffers, 1, &ledger));
+        let plan = plan.map_err(ParquetError::General)??;
+        Ok(ColumnReader::new(plan, metadata))
+    }
+
     /// The pages of every column chunk as their headers describe them; no page body is read.
     ///
     /// For looking at a file before reading it: what a page takes when stored and when decompressed is
@@ -370,24 +394,21 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         leaves.map(is_read).collect()
     }
 
-    fn build_owned(self, buffers: BufferOwners, ledger: &Arc<Ledger>) -> Result<Built> {
+    /// What the columns are read with by `threads` threads.
+    fn plan(self, buffers: BufferOwners, threads: usize, ledger: &Arc<Ledger>) -> Result<Plan<T>> {
         let metadata = Arc::clone(self.metadata.metadata());
         let len = self.source.len();
         let crypto = self.file_crypto()?;
         self.refuse_virtual_columns()?;
-        let threads = self.threads.max(1);
-        // Decoders reserve a batch's length at once, so a file's rows bound it.
-        let batch_size = self.batch_size.min(share::rows(&metadata)?);
-        let batches = Batches::new(batch_size, self.selection.as_ref());
-        let mut paths = vec![None; self.parquet_schema().num_columns()];
         let skips = self.selection.is_some();
-        let plan = Plan {
-            metadata: &self.metadata,
-            projection: &self.projection,
+        Ok(Plan {
+            projection: self.projection,
             strategy: buffers,
-            batch_size,
+            // Decoders reserve a batch's length at once, so a file's rows bound it.
+            batch_size: self.batch_size.min(share::rows(&metadata)?),
             selection: self.selection,
             ledger: Arc::clone(ledger),
+            metadata: self.metadata,
             row_groups: StrategyRowGroups {
                 skips,
                 owners: ReaderOwners::new(buffers, threads, ledger),
@@ -404,12 +425,19 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
                     ledger: Arc::clone(ledger),
                 }),
             },
-        };
+        })
+    }
+
+    fn build_owned(self, buffers: BufferOwners, ledger: &Arc<Ledger>) -> Result<Built> {
+        let threads = self.threads.max(1);
+        let mut paths = vec![None; self.parquet_schema().num_columns()];
+        let plan = self.plan(buffers, threads, ledger)?;
+        let batches = Batches::new(plan.batch_size, plan.selection.as_ref());
         let roots = plan.roots();
         for root in &roots {
             let of_root = paths.iter_mut().enumerate();
             let of_root = of_root.take(root.leaves.1).skip(root.leaves.0);
-            for (_, path) in of_root.filter(|(leaf, _)| self.projection.leaf_included(*leaf)) {
+            for (_, path) in of_root.filter(|(leaf, _)| plan.projection.leaf_included(*leaf)) {
                 *path = Some(root.path);
             }
         }

@@ -56,17 +56,17 @@ pub(super) struct Share {
 }
 
 /// What shares are made of.
-pub(super) struct Plan<'a, S> {
+pub(super) struct Plan<S> {
     pub(super) row_groups: StrategyRowGroups<S>,
-    pub(super) metadata: &'a ArrowReaderMetadata,
-    pub(super) projection: &'a ProjectionMask,
+    pub(super) metadata: ArrowReaderMetadata,
+    pub(super) projection: ProjectionMask,
     pub(super) strategy: BufferOwners,
     pub(super) batch_size: usize,
     pub(super) selection: Option<RowSelection>,
     pub(super) ledger: Arc<Ledger>,
 }
 
-impl<S: ReadAt + 'static> Plan<'_, S> {
+impl<S: ReadAt + 'static> Plan<S> {
     /// The root columns of the projection.
     pub(super) fn roots(&self) -> Vec<Root> {
         let schema = self.metadata.parquet_schema();
@@ -198,6 +198,17 @@ impl<S: ReadAt + 'static> Plan<'_, S> {
 }
 
 impl Share {
+    /// How many rows a batch has that ends where a page does, and has no more than `most`. Only where all is decoded here.
+    pub(super) fn rows_in_page(&mut self, most: usize) -> Result<usize, ArrowError> {
+        let direct = &mut self.direct;
+        let left = guard::catch(|| {
+            let mut left = direct.iter_mut().map(|(_, column)| column.rows_in_page());
+            left.try_fold(most, |least, left| Ok(least.min(left?)))
+        });
+        let left: Result<usize> = left.map_err(ArrowError::ParquetError)?;
+        Ok(left?)
+    }
+
     /// The arrays of the rows that `steps` select, and how many rows they have. There are fewer than selected at the end of the file.
     pub(super) fn next(&mut self, steps: &[RowSelector]) -> Result<Pieces, ArrowError> {
         guard::catch(|| self.decode(steps)).unwrap_or_else(|why| Err(ArrowError::ParquetError(why)))

@@ -6,10 +6,11 @@
 use std::process::ExitCode;
 
 use alloquet_core::strategy::READ_PRESETS;
+use alloquet_report::cell::LIMIT;
 use alloquet_report::fit::{Candidate, Way, candidates, render, worth_telling};
 use alloquet_report::format::mib;
 use alloquet_report::sample::{Kind, Sample, Situation, Status, Workload};
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use super::keys::keys;
 use crate::cli::FitArgs;
@@ -196,6 +197,10 @@ impl Search<'_> {
         if !strategies.iter().any(|strategy| strategy == BASELINE) {
             strategies.push(BASELINE.to_owned());
         }
+        ensure!(
+            !strategies.iter().any(|strategy| strategy == LIMIT),
+            "the strategy {LIMIT} makes no batches, so nothing can be read with it: leave it out"
+        );
         check_strategies(self.workload(), &strategies)?;
         let mut works = Vec::new();
         for batch_rows in self.batch_rows() {

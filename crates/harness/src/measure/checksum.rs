@@ -9,8 +9,8 @@
 use std::fmt::Write as _;
 use std::hash::Hasher as _;
 
-use anyhow::{Result, bail};
-use arrow_array::{OffsetSizeTrait, RecordBatch};
+use anyhow::{Context, Result, bail};
+use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Schema};
 use twox_hash::XxHash64;
@@ -74,6 +74,21 @@ impl Checksum {
         self.rows += batch.num_rows() as u64;
         let mut columns = batch.columns().iter().zip(&mut self.columns);
         columns.try_for_each(|(column, node)| walk(column, 0..batch.num_rows(), node))
+    }
+
+    /// Adds values of column `index` alone, which come in the order of its rows. Each column has hashes of its own, so it makes no
+    /// difference which column comes first. All columns must be added so, with the same rows.
+    ///
+    /// # Errors
+    ///
+    /// The schema has no such column, or it has a type that Parquet does not yield.
+    pub(crate) fn add_column(&mut self, index: usize, values: &dyn Array) -> Result<()> {
+        if index == 0 {
+            self.rows += values.len() as u64;
+        }
+        let node = self.columns.get_mut(index);
+        let node = node.with_context(|| format!("the schema has no column {index}"))?;
+        walk(values, 0..values.len(), node)
     }
 
     /// The checksum of all batches so far.

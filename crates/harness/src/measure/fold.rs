@@ -15,7 +15,7 @@
 //! column or among the children of one: the checksum is for that.
 
 use anyhow::Result;
-use arrow_array::{OffsetSizeTrait, RecordBatch};
+use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use super::walk::{Visitor, walk};
@@ -49,6 +49,23 @@ impl Fold {
             self.sum = others.wrapping_add(self.sum.wrapping_mul(factor));
             factor = factor.wrapping_mul(COLUMN_STEP);
         }
+        Ok(())
+    }
+
+    /// Adds values of column `index` alone. All columns must be added so, with the same rows.
+    ///
+    /// # Errors
+    ///
+    /// The column has a type that Parquet does not yield.
+    pub(crate) fn add_column(&mut self, index: usize, values: &dyn Array) -> Result<()> {
+        if index == 0 {
+            self.rows += values.len() as u64;
+        }
+        let power = u32::try_from(index)?;
+        let others = std::mem::take(&mut self.sum);
+        walk(values, 0..values.len(), self)?;
+        let of_column = self.sum.wrapping_mul(COLUMN_STEP.wrapping_pow(power));
+        self.sum = others.wrapping_add(of_column);
         Ok(())
     }
 
@@ -391,6 +408,23 @@ mod tests {
         let array = StructArray::new(fields, vec![child], Some(vec![true, false, true].into()));
         let fold = fold(Arc::new(array));
         assert_eq!((fold.sum(), fold.values(), fold.nulls()), (1, 3, 2));
+    }
+
+    #[test]
+    fn columns_one_after_the_other_have_the_fold_of_batches() {
+        let batch = everything();
+        let (mut whole, mut apart) = (Fold::default(), Fold::default());
+        whole.add(&batch).unwrap();
+        for (index, column) in batch.columns().iter().enumerate().rev() {
+            let middle = column.len() / 2;
+            for slice in [
+                column.slice(0, middle),
+                column.slice(middle, column.len() - middle),
+            ] {
+                apart.add_column(index, &slice).unwrap();
+            }
+        }
+        assert_eq!(whole, apart);
     }
 
     #[test]

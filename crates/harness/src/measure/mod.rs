@@ -27,6 +27,7 @@ use anyhow::Result;
 pub(crate) use self::changes::Changes;
 pub(crate) use self::job::{Conduct, DatasetSource, Job, Writing};
 pub(crate) use self::outcome::{DoneReply, Outcome, Reply};
+pub(crate) use self::read::ReadLane;
 pub(crate) use self::window::{HeapMeasures, Measures, RssMeasures, WatchedMeasures};
 pub(crate) use self::write::{WriteLane, write_strategies};
 

@@ -3,9 +3,11 @@
 //! Opening the file and reading its metadata come before the window: they are the same for every
 //! strategy. Building the reader is in it, because buffers may be made there.
 //!
-//! Several threads share a file by its row groups, each with a reader of its own for a run of them. Several readers at
-//! once open the file each for itself, and each reads all of it.
+//! Several threads decode the columns of one reader (core's strategies), or share the file by its row groups, each with a reader of
+//! its own for a run of them (the control `upstream`, which knows no threads). Several readers at once open the file each for
+//! itself, and each reads all of it.
 
+mod lane;
 mod shares;
 
 use std::fs::File;
@@ -13,12 +15,13 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquet_core::{Ledger, PageInfo, ReadStrategy, Reader, ReaderBuilder};
+use alloquet_core::{ColumnReader, Ledger, PageInfo, ReadStrategy, Reader, ReaderBuilder};
 use alloquet_report::sample::Kind;
 use alloquet_report::verify::PAGES_NOT_LISTED;
 use anyhow::{Context, Result, ensure};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 
+pub(crate) use self::lane::ReadLane;
 use self::shares::Shares;
 use super::checksum::Checksum;
 use super::conduct::take;
@@ -29,33 +32,35 @@ use super::outcome::{LedgerFacts, Outcome, PageFacts, Work};
 use super::task::{Facts, Task};
 
 pub(super) fn measure(job: &Job) -> Result<Outcome> {
-    let strategy: ReadStrategy = job.strategy.parse()?;
+    let lane: ReadLane = job.strategy.parse()?;
     let name = job.file.display();
+    let threads = job.conduct.threads;
+    ensure!(
+        lane != ReadLane::Limit || threads == 1,
+        "the strategy {lane} has one page buffer, and so one thread, not {threads}"
+    );
 
-    let builder = open(job)?
-        .with_strategy(strategy)
-        .with_batch_size(job.batch_rows);
+    let builder = configured(job, lane)?;
     let file_bytes = std::fs::metadata(&job.file)
         .with_context(|| format!("cannot read {name}"))?
         .len();
     let leaf_columns = builder.parquet_schema().num_columns() as u64;
     let num_rows = builder.metadata().file_metadata().num_rows();
-    let shares = Shares::new(
-        builder.metadata().num_row_groups(),
-        job.conduct.threads,
-        &name,
-    )?;
+    // Who has no threads is given some of the row groups in each.
+    let of_file = if lane.has_threads() { 1 } else { threads };
+    let shares = Shares::new(builder.metadata().num_row_groups(), of_file, &name)?;
     // The heap of an `explain` sample must be that of a `heap` sample, call by call.
     let is_checked = matches!(job.kind, Kind::Heap | Kind::Explain);
     let pages = is_checked.then(|| listed(builder.pages()));
-    let mut opened = Opened::new(job, builder)?;
+    let mut opened = Opened::new(job, lane, of_file, builder)?;
 
-    let count = job.conduct.threads * job.conduct.concurrent;
+    let count = of_file * job.conduct.concurrent;
     let taken = take(job, count, |number| {
         let builder = opened.builder(job, &shares, number)?;
         let checksum = is_checked.then(|| Checksum::new(builder.schema()));
         Ok(ReadTask {
             job,
+            lane,
             checksum: checksum.transpose()?,
             builder: Some(builder),
             fold: Fold::default(),
@@ -79,7 +84,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
     // A reader that stops early must not pass for a fast one.
     ensure!(
         i64::try_from(fold.rows()) == Ok(num_rows),
-        "{name} gave {} rows with strategy {strategy}, and its metadata says {num_rows}",
+        "{name} gave {} rows with strategy {lane}, and its metadata says {num_rows}",
         fold.rows()
     );
     let checksum = match *first {
@@ -107,6 +112,10 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
 }
 
 /// The job's file, open and with its metadata read, for as many readers as there will be.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of it, and a box would be freed in the window"
+)]
 enum Opened {
     /// One reader, once: it takes what was opened, and frees in the window what it does not need.
     Once(Option<ReaderBuilder<File>>),
@@ -115,16 +124,12 @@ enum Opened {
 }
 
 impl Opened {
-    fn new(job: &Job, first: ReaderBuilder<File>) -> Result<Self> {
+    fn new(job: &Job, lane: ReadLane, shares: usize, first: ReaderBuilder<File>) -> Result<Self> {
         let conduct = &job.conduct;
-        if conduct.threads == 1 && conduct.concurrent == 1 && job.kind != Kind::Cycles {
+        if shares == 1 && conduct.concurrent == 1 && job.kind != Kind::Cycles {
             return Ok(Self::Once(Some(first)));
         }
-        let strategy = job.strategy.parse()?;
-        let others = (1..conduct.concurrent).map(|_| {
-            let opened = open(job)?.with_strategy(strategy);
-            Ok(opened.with_batch_size(job.batch_rows))
-        });
+        let others = (1..conduct.concurrent).map(|_| configured(job, lane));
         let all = std::iter::once(Ok(first)).chain(others);
         Ok(Self::Shared(all.collect::<Result<_>>()?))
     }
@@ -187,24 +192,89 @@ fn another(job: &Job, opened: &ReaderBuilder<File>) -> Result<ReaderBuilder<File
 /// One reader's work: all of the file, or a thread's share of it.
 struct ReadTask<'a> {
     job: &'a Job,
+    lane: ReadLane,
     builder: Option<ReaderBuilder<File>>,
     checksum: Option<Checksum>,
     fold: Fold,
-    reader: Option<Reader>,
+    reader: Option<OpenReader>,
+}
+
+/// What is read from: it is held until everything is dropped.
+enum OpenReader {
+    Batches(Reader),
+    Columns(ColumnReader),
+}
+
+impl OpenReader {
+    fn ledger(&self) -> Arc<Ledger> {
+        match self {
+            Self::Batches(reader) => reader.ledger(),
+            Self::Columns(reader) => reader.ledger(),
+        }
+    }
 }
 
 impl ReadTask<'_> {
     fn read(&mut self) -> Result<()> {
         let builder = self.builder.take().context("it was read before")?;
-        let reader = self.reader.insert(builder.build()?);
+        let rows = builder.metadata().file_metadata().num_rows();
+        let reader = match self.lane {
+            ReadLane::Core(_) => OpenReader::Batches(builder.build()?),
+            ReadLane::Limit => OpenReader::Columns(builder.build_column_wise()?),
+        };
+        let reader = self.reader.insert(reader);
         explain::register(&reader.ledger());
-        for batch in reader {
-            let batch = batch?;
-            self.fold.add(&batch)?;
-            if let Some(checksum) = &mut self.checksum {
-                checksum.add(&batch)?;
+        match reader {
+            OpenReader::Batches(reader) => {
+                for batch in reader {
+                    let batch = batch?;
+                    self.fold.add(&batch)?;
+                    if let Some(checksum) = &mut self.checksum {
+                        checksum.add(&batch)?;
+                    }
+                }
+                Ok(())
+            }
+            OpenReader::Columns(reader) => {
+                let mut last = Rows::default();
+                for values in reader {
+                    let values = values?;
+                    last.add(values.column, values.array.len(), rows)?;
+                    self.fold.add_column(values.column, &values.array)?;
+                    if let Some(checksum) = &mut self.checksum {
+                        checksum.add_column(values.column, &values.array)?;
+                    }
+                }
+                last.end(rows)
             }
         }
+    }
+}
+
+/// The rows of the column that is read, where columns come one after the other: each must have all rows of the file.
+#[derive(Default)]
+struct Rows {
+    column: usize,
+    rows: usize,
+}
+
+impl Rows {
+    fn add(&mut self, column: usize, rows: usize, of_file: i64) -> Result<()> {
+        if column != self.column {
+            self.end(of_file)?;
+            *self = Self { column, rows: 0 };
+        }
+        self.rows += rows;
+        Ok(())
+    }
+
+    fn end(&self, of_file: i64) -> Result<()> {
+        ensure!(
+            i64::try_from(self.rows) == Ok(of_file),
+            "column {} has {} rows, and the metadata says {of_file}",
+            self.column,
+            self.rows
+        );
         Ok(())
     }
 }
@@ -272,6 +342,18 @@ fn ledger_facts(readers: &[&[ReadFacts]]) -> Option<LedgerFacts> {
 /// that these cannot be listed must not fail it; every other strategy meets the same error when it reads.
 fn listed<E>(pages: Result<Vec<PageInfo>, E>) -> Option<PageFacts> {
     pages.ok().as_deref().map(PageFacts::of)
+}
+
+/// The job's file, open and with all that it is to be read with.
+fn configured(job: &Job, lane: ReadLane) -> Result<ReaderBuilder<File>> {
+    let builder = open(job)?
+        .with_strategy(lane.strategy())
+        .with_batch_size(job.batch_rows);
+    Ok(if lane.has_threads() {
+        builder.with_threads(job.conduct.threads)
+    } else {
+        builder
+    })
 }
 
 /// Opens the job's file and reads its metadata.

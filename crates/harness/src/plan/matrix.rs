@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use alloquet_core::ReadStrategy;
 use alloquet_report::sample::{Situation, Workload};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use super::{Bytes, Input, Plan, Settings, Watch, Work};
-use crate::measure::{Changes, WriteLane, Writing};
+use crate::measure::{Changes, ReadLane, WriteLane, Writing};
 
 /// Rows in a batch unless a matrix says otherwise.
 const DEFAULT_BATCH_ROWS: usize = 65_536;
@@ -398,7 +397,7 @@ pub(crate) fn check_strategies(workload: Workload, strategies: &[String]) -> Res
             "strategy {strategy:?} has spaces in it: write it without"
         );
         let same = match workload {
-            Workload::Read => strategy.parse::<ReadStrategy>()?.to_string(),
+            Workload::Read => strategy.parse::<ReadLane>()?.to_string(),
             Workload::Write => strategy.parse::<WriteLane>()?.to_string(),
         };
         if let Some(at) = seen.iter().position(|other| *other == same) {

@@ -156,7 +156,7 @@ fn every_cycle_leaves_the_heap_as_it_was() {
     }
 }
 
-/// Two files of apache/parquet-testing with two row groups each.
+/// Two files of apache/parquet-testing; they have two row groups each.
 #[test]
 fn real_files_are_read_alike_however_it_is_done() {
     let Some(folder) = test_data() else { return };
@@ -210,7 +210,7 @@ fn a_timeline_goes_through_its_phases() {
 #[test]
 fn threads_that_share_a_file_read_what_one_reads() {
     for file in [File::plain(), File::encrypted()] {
-        for strategy in ["pooled", "upstream"] {
+        for strategy in ["pooled", "direct", "upstream"] {
             for kind in ["heap", "rss"] {
                 let job = file.job("read", kind, strategy);
                 let alone = outcome(&job);
@@ -231,6 +231,24 @@ fn threads_that_share_a_file_read_what_one_reads() {
             }
         }
     }
+}
+
+#[test]
+fn threads_share_the_columns_of_a_single_row_group() {
+    let file = File::single();
+    for strategy in ["pooled", "direct", "retained"] {
+        for kind in ["heap", "rss", "cycles"] {
+            let job = file.job("read", kind, strategy);
+            let alone = outcome(&job);
+            let several = json!({"threads": 4});
+            let several = outcome(&conducted(job, &several));
+            for name in ["rows", "fold", "checksum"] {
+                assert_eq!(several[name], alone[name], "{name} of {strategy}, {kind}");
+            }
+        }
+    }
+    let job = conducted(file.job("read", "rss", "upstream"), &json!({"threads": 2}));
+    assert!(fail(&job).contains("has 1 row group,"));
 }
 
 #[test]
@@ -273,12 +291,14 @@ fn what_threads_cannot_do_is_refused_with_a_way_out() {
     let refused = |workload: &str, strategy: &str, conduct: &Value| {
         fail(&conducted(file.job(workload, "rss", strategy), conduct))
     };
-    let told = refused("read", "pooled", &json!({"threads": 3}));
+    let told = refused("read", "upstream", &json!({"threads": 3}));
     assert!(
         told.contains("has 2 row groups") && told.contains("3 threads"),
         "{told}"
     );
     assert!(told.contains(file.path.to_str().unwrap()), "{told}");
+    let told = refused("read", "limit", &json!({"threads": 2}));
+    assert!(told.contains("one thread, not 2"), "{told}");
     let told = refused("write", "bounded", &json!({"threads": 2}));
     assert!(told.contains("use concurrent"), "{told}");
 }

@@ -39,7 +39,6 @@ dictionary = true
 "#;
 
 /// Pages of 1 MiB.
-#[cfg(not(feature = "snmalloc"))]
 const LARGE: &str = r#"
 description = "many floats in large pages"
 seed = 2
@@ -80,14 +79,17 @@ impl File {
         Self::new(PLAIN)
     }
 
-    /// The same, encrypted with one key.
+    /// A file with one row group.
+    pub(crate) fn single() -> Self {
+        Self::new(&PLAIN.replace("row_groups = 2", "row_groups = 1"))
+    }
+
+    /// The same as the plain one, encrypted with one key.
     pub(crate) fn encrypted() -> Self {
         Self::new(&format!("{PLAIN}{ENCRYPTED}"))
     }
 
     /// A file whose readers hold some 25 MiB each, if they keep what they read.
-    // A build without a purge has no use for it.
-    #[cfg(not(feature = "snmalloc"))]
     pub(crate) fn large() -> Self {
         Self::new(LARGE)
     }

@@ -18,7 +18,7 @@ fn number(value: &Value, name: &str) -> u64 {
 #[test]
 fn two_heap_samples_agree_exactly() {
     let file = File::encrypted();
-    for strategy in READ_PRESETS {
+    for strategy in READ_PRESETS.into_iter().chain(["limit"]) {
         let job = file.job("read", "heap", strategy);
         assert_eq!(outcome(&job), outcome(&job), "{strategy}");
     }
@@ -31,7 +31,7 @@ fn every_strategy_reads_the_same() {
     let file = File::encrypted();
     let clear = File::plain();
     let plain = outcome(&clear.job("read", "heap", "upstream"));
-    for strategy in READ_PRESETS {
+    for strategy in READ_PRESETS.into_iter().chain(["limit"]) {
         let heap = outcome(&file.job("read", "heap", strategy));
         let rss = outcome(&file.job("read", "rss", strategy));
         for name in [
@@ -53,6 +53,22 @@ fn every_strategy_reads_the_same() {
     }
     assert_eq!(number(&plain, "rows"), 10_000);
     assert_eq!(number(&plain, "values"), 70_000);
+}
+
+#[test]
+fn the_limit_holds_one_page_however_many_columns_there_are() {
+    const PAGE: u64 = 1 << 20;
+    // 24 columns with one page each.
+    let file = File::large();
+    let held = |strategy: &str| {
+        let ledger = &outcome(&file.job("read", "heap", strategy))["ledger"]["by_purpose"];
+        ["page", "kept", "output"].map(|purpose| ledger[purpose].as_u64().unwrap_or(0))
+    };
+    let [page, kept, output] = held("limit");
+    assert!((PAGE..PAGE + PAGE / 16).contains(&page), "{page}");
+    assert_eq!((kept, output), (0, 0), "what is folded is the page itself");
+    let [pages, kept, _] = held("direct");
+    assert!(pages + kept >= 24 * PAGE, "{pages} and {kept}");
 }
 
 #[test]

@@ -405,3 +405,21 @@ fn a_type_that_parquet_does_not_yield_is_refused() {
     );
     assert!(Checksum::new(&Schema::new(vec![Field::new("u", union, false)])).is_err());
 }
+
+#[test]
+fn columns_one_after_the_other_have_the_checksum_of_batches() {
+    let batch = everything();
+    let mut apart = Checksum::new(&batch.schema()).unwrap();
+    for (index, column) in batch.columns().iter().enumerate().rev() {
+        let middle = column.len() / 2;
+        for slice in [
+            column.slice(0, middle),
+            column.slice(middle, column.len() - middle),
+        ] {
+            apart.add_column(index, &slice).unwrap();
+        }
+    }
+    assert_eq!(apart.finish(), checksum_of(&[batch]));
+    let array = Int32Array::from(vec![1]);
+    assert!(apart.add_column(1000, &array).is_err());
+}
