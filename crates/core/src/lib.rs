@@ -3,9 +3,10 @@
 //! # Reading
 //!
 //! A page goes fetch → decrypt → decompress → decode. A [`ReadStrategy`] names who owns the buffer
-//! of each step: nobody (allocated for one page and freed), the column, or the whole reader.
-//! Everything after the page buffer — every encoding, type and nesting — is the [`parquet`] crate's
-//! own code, so whatever that crate reads is read here, and the batches are equal.
+//! of each step: nobody (allocated for one page and freed), the column, or the whole reader; and who decodes. With
+//! `decode=parquet` everything after the page buffer is the [`parquet`] crate's own code; with `decode=direct` flat columns are
+//! decoded here, as slices of their pages where that is possible. What is read is what that crate reads, and the batches are
+//! equal. [`read`] says which strategy to choose, what an array that is kept holds, and how to watch a reader.
 //!
 //! ```no_run
 //! use std::fs::File;
