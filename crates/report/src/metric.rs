@@ -27,11 +27,15 @@ pub enum Metric {
     RssAfter,
     /// Bytes free in libc's own heap after everything was dropped: free but stuck.
     LibcFree,
+    /// Bytes of values that were written into arrays, not shared with pages.
+    Copied,
+    /// Requests for pages that the file was asked.
+    Reads,
 }
 
 impl Metric {
     /// Every metric, in the order of the tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::PeakHeap,
         Self::HeapPerColumn,
         Self::HeapPerWriter,
@@ -41,6 +45,8 @@ impl Metric {
         Self::Wall,
         Self::RssAfter,
         Self::LibcFree,
+        Self::Copied,
+        Self::Reads,
     ];
 
     /// Those that tables show where nothing else is asked for.
@@ -67,6 +73,8 @@ impl Metric {
             Self::Wall => "wall",
             Self::RssAfter => "rss-after",
             Self::LibcFree => "libc-free",
+            Self::Copied => "copied",
+            Self::Reads => "reads",
         }
     }
 
@@ -80,7 +88,9 @@ impl Metric {
             | Self::Cpu
             | Self::Wall
             | Self::RssAfter
-            | Self::LibcFree => Kind::Rss,
+            | Self::LibcFree
+            | Self::Copied
+            | Self::Reads => Kind::Rss,
         }
     }
 
@@ -91,7 +101,11 @@ impl Metric {
 
     /// Whether a table is without its columns where no sample has it.
     pub(crate) fn may_be_missing(self) -> bool {
-        self.is_share() || matches!(self, Self::RssAfter | Self::LibcFree)
+        self.is_share()
+            || matches!(
+                self,
+                Self::RssAfter | Self::LibcFree | Self::Copied | Self::Reads
+            )
     }
 
     /// The figure of one sample; `None` where it failed, is of another kind or has no such figure.
@@ -117,6 +131,8 @@ impl Metric {
                 Some(sample.rss_after_bytes? as f64 - sample.rss_before_bytes? as f64)
             }
             Self::LibcFree => count(sample.libc_free_after_bytes),
+            Self::Copied => count(sample.written_value_bytes),
+            Self::Reads => count(sample.source_reads),
         }
     }
 
@@ -133,6 +149,8 @@ impl Metric {
             Self::Wall => "wall s",
             Self::RssAfter => "RSS left MiB",
             Self::LibcFree => "libc free MiB",
+            Self::Copied => "copied MiB",
+            Self::Reads => "reads",
         }
     }
 
@@ -140,11 +158,11 @@ impl Metric {
     #[must_use]
     pub fn show(self, figure: f64) -> String {
         match self {
-            Self::PeakHeap | Self::MaxRss | Self::RssAfter | Self::LibcFree => {
+            Self::PeakHeap | Self::MaxRss | Self::RssAfter | Self::LibcFree | Self::Copied => {
                 format::mib_number(figure)
             }
             Self::HeapPerColumn | Self::HeapPerWriter => format::kib_number(figure),
-            Self::MinorFaults => format::count(figure.round() as u64),
+            Self::MinorFaults | Self::Reads => format::count(figure.round() as u64),
             Self::Cpu | Self::Wall => format::seconds(figure),
         }
     }
@@ -191,7 +209,7 @@ mod tests {
         let error = "rss".parse::<Metric>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no metric 'rss', only peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu, wall, rss-after, libc-free"
+            "there is no metric 'rss', only peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu, wall, rss-after, libc-free, copied, reads"
         );
     }
 

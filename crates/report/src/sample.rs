@@ -17,7 +17,7 @@ pub use words::{Kind, Situation, Status, Workload};
 
 /// The version of the CSV's columns and their meaning. It goes up with every change of either; the version before
 /// stays readable.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// One run of one cell in a fresh process: one row of the CSV.
 ///
@@ -210,6 +210,16 @@ pub struct Sample {
     pub libc_free_bytes: Option<u64>,
     /// Bytes free in libc's own heap after everything that the work made was dropped (`mallinfo2`).
     pub libc_free_after_bytes: Option<u64>,
+    /// Bytes of pages that arrays alone still held at the ledger's peak.
+    pub ledger_kept_bytes: Option<u64>,
+    /// Requests for pages that the file was asked.
+    pub source_reads: Option<u64>,
+    /// Bytes that these requests were for.
+    pub source_read_bytes: Option<u64>,
+    /// Bytes of values in arrays that are slices of pages, of `decode=direct`.
+    pub shared_value_bytes: Option<u64>,
+    /// Bytes of values that were written into arrays, of `decode=direct`.
+    pub written_value_bytes: Option<u64>,
 }
 
 impl Sample {
@@ -303,6 +313,11 @@ impl Sample {
             libc_heap_bytes: None,
             libc_free_bytes: None,
             libc_free_after_bytes: None,
+            ledger_kept_bytes: None,
+            source_reads: None,
+            source_read_bytes: None,
+            shared_value_bytes: None,
+            written_value_bytes: None,
         }
     }
 
@@ -424,7 +439,8 @@ mod tests {
             ledger_metadata_bytes largest_stored_pages_bytes largest_pages_bytes \
             process_max_rss_bytes disk_read_bytes situation writers properties leaf_columns \
             memory_size_error ledger_input_bytes ledger_encoder_bytes ledger_page_store_bytes \
-            ledger_upstream_bytes concurrent cycles memory_limit_bytes limited_by cpus started_s ended_s heap_peak_call heap_after_bytes rss_file_bytes pss_bytes private_dirty_bytes lazy_free_bytes anon_huge_bytes allocator_live_bytes allocator_committed_bytes allocator_retained_bytes libc_heap_bytes libc_free_bytes libc_free_after_bytes";
+            ledger_upstream_bytes concurrent cycles memory_limit_bytes limited_by cpus started_s ended_s heap_peak_call heap_after_bytes rss_file_bytes pss_bytes private_dirty_bytes lazy_free_bytes anon_huge_bytes allocator_live_bytes allocator_committed_bytes allocator_retained_bytes libc_heap_bytes libc_free_bytes libc_free_after_bytes \
+            ledger_kept_bytes source_reads source_read_bytes shared_value_bytes written_value_bytes";
         assert_eq!(columns(), expected.split_whitespace().collect::<Vec<_>>());
     }
 

@@ -70,7 +70,8 @@ impl Row for PointRow {
     }
 
     fn known_columns() -> Vec<(u32, Vec<String>)> {
-        vec![(SCHEMA_VERSION, columns::<Self>())]
+        // Version 4 had the same.
+        vec![(4, columns::<Self>()), (SCHEMA_VERSION, columns::<Self>())]
     }
 
     fn check(&self) -> Result<(), (&'static str, String)> {

@@ -114,6 +114,10 @@ pub struct CellSummary {
     pub rss_after_bytes: Option<Summary>,
     /// Bytes free in libc's own heap after everything was dropped.
     pub libc_free_bytes: Option<Summary>,
+    /// Bytes of values written into arrays.
+    pub copied_bytes: Option<Summary>,
+    /// Requests for pages.
+    pub reads: Option<Summary>,
     /// CPU time over that of `upstream` on the same setup.
     pub cpu_to_upstream: Option<Ratio>,
     /// CPU time over that of the same strategy on the system allocator with its defaults.
@@ -187,6 +191,8 @@ impl CellSummary {
             Metric::Wall => self.wall_s.as_ref(),
             Metric::RssAfter => self.rss_after_bytes.as_ref(),
             Metric::LibcFree => self.libc_free_bytes.as_ref(),
+            Metric::Copied => self.copied_bytes.as_ref(),
+            Metric::Reads => self.reads.as_ref(),
         }
     }
 
@@ -386,6 +392,8 @@ fn cell_summary(
         wall_s: summary(Metric::Wall),
         rss_after_bytes: summary(Metric::RssAfter),
         libc_free_bytes: summary(Metric::LibcFree),
+        copied_bytes: summary(Metric::Copied),
+        reads: summary(Metric::Reads),
         cpu_to_upstream: cpu_over(Some(&upstream)),
         cpu_to_system: cpu_over(plain),
         failures: failures(samples),

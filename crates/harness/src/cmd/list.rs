@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use alloquet_core::strategy::READ_PRESETS;
 use alloquet_datagen::Dataset;
+use alloquet_report::cell::LIMIT;
 use anyhow::Result;
 
 use crate::allocator;
@@ -35,7 +36,12 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
         writeln!(text, "  {name:<28} {}", dataset.description())?;
     }
     writeln!(text, "\nStrategies")?;
-    writeln!(text, "  {:<28} {}", "read", READ_PRESETS.join(", "))?;
+    writeln!(
+        text,
+        "  {:<28} {}, {LIMIT}",
+        "read",
+        READ_PRESETS.join(", ")
+    )?;
     writeln!(
         text,
         "  {:<28} a preset with parts replaced, as in temp-both,codec=shared",

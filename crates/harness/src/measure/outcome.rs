@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alloquet_core::{LedgerPeak, PageInfo, Purpose};
+use alloquet_core::{Ledger, LedgerPeak, PageInfo, Purpose};
 use alloquet_report::parts::Part;
 use alloquet_report::series::Point;
 use parquet::basic::PageType;
@@ -65,6 +65,8 @@ pub(crate) struct Outcome {
     pub(crate) memory_size_error: Option<f64>,
     /// What the reader or the writers themselves owned at their peak.
     pub(crate) ledger: Option<LedgerFacts>,
+    /// What the readers asked of the file, and copied.
+    pub(crate) copying: Option<Copying>,
     /// The file's pages, in heap samples of reading.
     pub(crate) pages: Option<PageFacts>,
     /// Where the RSS was, of an `explain` sample.
@@ -73,6 +75,32 @@ pub(crate) struct Outcome {
     pub(crate) points: Vec<Point>,
     /// What a reader of the sample should know, one sentence each.
     pub(crate) flags: Vec<String>,
+}
+
+/// What core's readers asked of the file and did with its values, all readers together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Copying {
+    /// Requests for pages.
+    pub(crate) reads: u64,
+    /// Bytes of them.
+    pub(crate) read_bytes: u64,
+    /// Bytes of values in slices of pages; where columns are decoded by core.
+    pub(crate) shared_value_bytes: Option<u64>,
+    /// Bytes of values written into arrays, likewise.
+    pub(crate) written_value_bytes: Option<u64>,
+}
+
+impl Copying {
+    /// Adds what a ledger counted; `is_direct` says whether core decoded columns.
+    pub(super) fn add(&mut self, ledger: &Ledger, is_direct: bool) {
+        self.reads += ledger.reads();
+        self.read_bytes += ledger.read_bytes();
+        if is_direct {
+            let add = |sum: &mut Option<u64>, bytes| *sum = Some(sum.unwrap_or(0) + bytes);
+            add(&mut self.shared_value_bytes, ledger.shared_value_bytes());
+            add(&mut self.written_value_bytes, ledger.written_value_bytes());
+        }
+    }
 }
 
 /// The ledger of a reader or writer at its own peak, in bytes; of several writers, all of theirs together.
@@ -124,6 +152,7 @@ pub(super) struct Work {
     pub(super) leaf_columns: u64,
     pub(super) memory_size_error: Option<f64>,
     pub(super) ledger: Option<LedgerFacts>,
+    pub(super) copying: Option<Copying>,
     pub(super) pages: Option<PageFacts>,
     pub(super) parts: Vec<Part>,
     pub(super) points: Vec<Point>,
@@ -177,6 +206,7 @@ impl From<Work> for Outcome {
             leaf_columns: work.leaf_columns,
             memory_size_error: work.memory_size_error,
             ledger: work.ledger,
+            copying: work.copying,
             pages: work.pages,
             parts: work.parts,
             points: work.points,

@@ -15,6 +15,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
+use alloquet_core::strategy::Decode;
 use alloquet_core::{ColumnReader, Ledger, PageInfo, ReadStrategy, Reader, ReaderBuilder};
 use alloquet_report::sample::Kind;
 use alloquet_report::verify::PAGES_NOT_LISTED;
@@ -28,7 +29,7 @@ use super::conduct::take;
 use super::explain;
 use super::fold::Fold;
 use super::job::Job;
-use super::outcome::{LedgerFacts, Outcome, PageFacts, Work};
+use super::outcome::{Copying, LedgerFacts, Outcome, PageFacts, Work};
 use super::task::{Facts, Task};
 
 pub(super) fn measure(job: &Job) -> Result<Outcome> {
@@ -102,6 +103,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         leaf_columns,
         memory_size_error: None,
         ledger: ledger_facts(&readers),
+        copying: copying(lane, &taken.facts),
         pages: pages.flatten(),
         parts: taken
             .explanation
@@ -336,6 +338,18 @@ fn ledger_facts(readers: &[&[ReadFacts]]) -> Option<LedgerFacts> {
         }
     }
     sum
+}
+
+/// What core's readers asked of the file and did with its values; of the control `upstream` nothing is known.
+fn copying(lane: ReadLane, readers: &[ReadFacts]) -> Option<Copying> {
+    let ReadStrategy::Owned(owners) = lane.strategy() else {
+        return None;
+    };
+    let mut sum = Copying::default();
+    for reader in readers {
+        sum.add(reader.ledger.as_ref()?, owners.decode == Decode::Direct);
+    }
+    Some(sum)
 }
 
 /// What there is to say of a file's pages, if core can list them. `upstream` reads without core's page headers, so

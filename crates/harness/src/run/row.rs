@@ -160,12 +160,20 @@ fn fill(sample: &mut Sample, outcome: Outcome) {
     sample.memory_size_error = outcome.memory_size_error;
     sample.largest_stored_pages_bytes = outcome.pages.map(|pages| pages.largest_stored_bytes);
     sample.largest_pages_bytes = outcome.pages.map(|pages| pages.largest_bytes);
+    if let Some(copying) = outcome.copying {
+        sample.source_reads = Some(copying.reads);
+        sample.source_read_bytes = Some(copying.read_bytes);
+        sample.shared_value_bytes = copying.shared_value_bytes;
+        sample.written_value_bytes = copying.written_value_bytes;
+    }
     if let Some(ledger) = outcome.ledger {
         let purpose = |name: &str| ledger.by_purpose.get(name).copied();
         sample.ledger_peak_bytes = Some(ledger.total_bytes);
         sample.ledger_fetch_bytes = purpose("fetch");
         sample.ledger_decrypt_bytes = purpose("decrypt");
         sample.ledger_page_bytes = purpose("page");
+        // Writers keep no pages in arrays.
+        sample.ledger_kept_bytes = purpose("kept").filter(|_| sample.workload == Workload::Read);
         sample.ledger_dictionary_bytes = purpose("dictionary");
         sample.ledger_codec_bytes = purpose("codec");
         sample.ledger_output_bytes = purpose("output");

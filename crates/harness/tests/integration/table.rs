@@ -138,7 +138,7 @@ fn names_that_are_not_there_are_answered_with_those_that_are() {
     );
     refused(
         &["--metric", "rss"],
-        "there is no metric 'rss', only peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu, wall, rss-after, libc-free",
+        "there is no metric 'rss', only peak-heap, heap-per-column, heap-per-writer, max-rss, minor-faults, cpu, wall, rss-after, libc-free, copied, reads",
     );
 }
 

@@ -72,6 +72,33 @@ fn the_limit_holds_one_page_however_many_columns_there_are() {
 }
 
 #[test]
+fn what_is_copied_and_asked_for_is_told_of_core_alone() {
+    let file = File::large();
+    let copying = |strategy: &str, kind: &str| {
+        let mut job = file.job("read", kind, strategy);
+        // A page has as many rows.
+        job["batch_rows"] = json!(262_144);
+        outcome(&job)["copying"].clone()
+    };
+    let values = 24 * 262_144 * 4;
+    for kind in ["heap", "rss"] {
+        for strategy in ["direct", "limit"] {
+            let found = copying(strategy, kind);
+            assert_eq!(number(&found, "shared_value_bytes"), values, "{found}");
+            assert_eq!(number(&found, "written_value_bytes"), 0, "{found}");
+            assert!(number(&found, "read_bytes") > 0 && number(&found, "reads") >= 24);
+        }
+        let owned = copying("direct,arrays=owned", kind);
+        assert_eq!(number(&owned, "shared_value_bytes"), 0, "{owned}");
+        assert_eq!(number(&owned, "written_value_bytes"), values, "{owned}");
+        let pooled = copying("pooled", kind);
+        assert!(number(&pooled, "reads") >= 24);
+        assert_eq!(pooled["written_value_bytes"], Value::Null);
+        assert_eq!(copying("upstream", kind), Value::Null);
+    }
+}
+
+#[test]
 fn the_batch_size_does_not_change_what_is_read() {
     let file = File::plain();
     let mut job = file.job("read", "heap", "pooled");

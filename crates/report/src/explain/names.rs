@@ -1,7 +1,7 @@
 //! What parts are called in tables and in sentences.
 
 /// A part's name, its title in a table, and what is said of it: `208.0 MiB` …
-const PARTS: [(&str, &str, &str); 26] = [
+const PARTS: [(&str, &str, &str); 27] = [
     ("live-fetch", "fetched pages", "is live: fetched pages"),
     (
         "live-decrypt",
@@ -12,6 +12,11 @@ const PARTS: [(&str, &str, &str); 26] = [
         "live-page",
         "decompressed pages",
         "is live: decompressed pages",
+    ),
+    (
+        "live-kept",
+        "pages that arrays hold",
+        "is live: pages that arrays alone still hold",
     ),
     ("live-dictionary", "dictionaries", "is live: dictionaries"),
     ("live-codec", "codec contexts", "is live: codec contexts"),

@@ -306,7 +306,7 @@ mod tests {
         sample.schema_version = SCHEMA_VERSION + 1;
         write(&path, &sample);
         let error = SampleWriter::append(&path).unwrap_err().to_string();
-        assert!(error.contains("line 2: schema version 5"), "{error}");
+        assert!(error.contains("line 2: schema version 6"), "{error}");
     }
 
     #[test]

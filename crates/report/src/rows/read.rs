@@ -202,7 +202,7 @@ mod tests {
     fn a_newer_schema_is_refused_as_newer() {
         assert_eq!(
             error_with("schema_version", "99"),
-            "FILE: line 2: schema version 99, but this program knows 4; \
+            "FILE: line 2: schema version 99, but this program knows 5; \
              read it with a newer alloquet"
         );
     }

@@ -8,9 +8,10 @@ use super::{SCHEMA_VERSION, Sample, Situation, Workload, columns};
 const OLDEST_VERSION: u32 = 2;
 
 /// The last column of each older version.
-const LAST_COLUMNS: [(u32, &str); 2] = [
+const LAST_COLUMNS: [(u32, &str); 3] = [
     (OLDEST_VERSION, "disk_read_bytes"),
     (3, "ledger_upstream_bytes"),
+    (4, "libc_free_after_bytes"),
 ];
 
 /// The columns of each version that is read, the present one last.
@@ -106,10 +107,35 @@ mod tests {
     }
 
     #[test]
+    fn version_4_is_read_as_the_present_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = Sample {
+            strategy: "pooled".to_owned(),
+            concurrent: 2,
+            libc_free_after_bytes: Some(9),
+            ..Sample::new(Kind::Rss, Workload::Read)
+        };
+        let older = Sample {
+            schema_version: 4,
+            ..written.clone()
+        };
+        let path = file_of(&folder, &older);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let header = text.lines().next().unwrap();
+        assert!(header.ends_with(",libc_free_after_bytes"), "{header}");
+        assert_eq!(read_samples(&path).unwrap().rows, [written]);
+        let error = SampleWriter::append(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("\"ledger_kept_bytes\", is missing"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn an_older_file_without_a_row_has_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("samples.csv");
-        for version in [2, 3] {
+        for version in [2, 3, 4] {
             std::fs::write(&path, columns_of(version).unwrap().join(",") + "\n").unwrap();
             assert_eq!(read_samples(&path).unwrap().rows, []);
         }

@@ -97,6 +97,7 @@ pub(super) fn measure(job: &Job) -> Result<Outcome> {
         leaf_columns: columns.num_columns() as u64,
         memory_size_error,
         ledger: ledger_facts(&taken.facts),
+        copying: None,
         pages: pages.flatten(),
         parts: taken
             .explanation
