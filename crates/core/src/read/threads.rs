@@ -65,14 +65,14 @@ impl Shares {
             taken: AtomicUsize::new(0),
             shares: Arc::clone(&self.shares),
         });
-        for helper in &self.helpers {
-            // Whoever is gone takes no share: the others do.
-            if let Some(batches) = &helper.batches {
-                let _ = batches.send(Arc::clone(&batch));
-            }
-        }
+        // Whoever is gone takes no share: the others do.
+        let is_there = |helper: &&Helper| {
+            let batches = helper.batches.as_ref();
+            batches.is_some_and(|batches| batches.send(Arc::clone(&batch)).is_ok())
+        };
+        let working = self.helpers.iter().filter(is_there).count();
         let mut results = batch.work();
-        for _ in &self.helpers {
+        for _ in 0..working {
             results.extend(self.results.recv().into_iter().flatten());
         }
         // Of several errors the same one is given each time, as far as that is possible.
