@@ -70,7 +70,7 @@ fn decrypt(criterion: &mut Criterion) {
         let opener = Opener::new(&key, b"aad", 0, 0).expect("keys have such lengths");
         let kind = ModuleKind::DataPage;
         let module = opener
-            .seal(kind, 0, [1; 12], &page())
+            .seal(&page(), kind, 0, [1; 12])
             .expect("a page is not too large");
         group.bench_function(format!("in_place/{bits}"), |bencher| {
             bencher.iter_batched_ref(

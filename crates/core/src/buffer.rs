@@ -260,6 +260,9 @@ impl Buffer {
                 self.data.clear();
                 self.data.resize(lead, 0);
                 source.append_at(&mut self.data, len, offset)?;
+                if self.data.len() != lead + len {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
             }
         }
         self.range = lead..lead + len;
@@ -305,7 +308,12 @@ impl Buffer {
         &mut self.data[self.range.clone()]
     }
 
-    /// Shares the buffer: it goes home when the last clone or slice of the bytes and the lease are dropped.
+    /// Shares the buffer: it goes home when the last clone or slice is dropped.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+
+    /// As [`into_bytes`](Self::into_bytes), with the reader's own hold: the buffer goes home when that is dropped too.
     pub(crate) fn share(self) -> (Bytes, Lease) {
         let buffer = Arc::new(self);
         (

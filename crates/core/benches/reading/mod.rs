@@ -51,7 +51,7 @@ fn long_integers(rows: u64) -> ArrayRef {
 
 fn booleans(rows: u64) -> ArrayRef {
     Arc::new(BooleanArray::from_iter(
-        (0..rows).map(|row| Some(mixed(row) % 2 == 0)),
+        (0..rows).map(|row| Some(mixed(row).is_multiple_of(2))),
     ))
 }
 
@@ -64,7 +64,8 @@ fn strings(rows: u64) -> ArrayRef {
 pub(crate) fn cases() -> impl Iterator<Item = Case> {
     let plain = Some(Encoding::PLAIN);
     let delta = Some(Encoding::DELTA_BINARY_PACKED);
-    let columns: [(&str, fn(u64) -> ArrayRef, Option<Encoding>); 11] = [
+    type Column = (&'static str, fn(u64) -> ArrayRef, Option<Encoding>);
+    let columns: [Column; 11] = [
         ("float/plain", floats, plain),
         ("float/split", floats, Some(Encoding::BYTE_STREAM_SPLIT)),
         ("bool/plain", booleans, plain),
@@ -81,7 +82,7 @@ pub(crate) fn cases() -> impl Iterator<Item = Case> {
         ),
         ("string/delta", strings, Some(Encoding::DELTA_BYTE_ARRAY)),
     ];
-    let with_nulls = |(name, make, encoding): (&str, _, _)| {
+    let with_nulls = |(name, make, encoding): Column| {
         [("", false), ("_nulls", true)].map(|(ending, nulls)| Case {
             id: format!("reader/{name}{ending}"),
             encoding,
@@ -98,7 +99,8 @@ impl Case {
         let array = (self.make)(rows);
         let array = match self.nulls {
             true => {
-                let is_null = BooleanArray::from_iter((0..rows).map(|row| Some(row % 10 == 0)));
+                let is_null =
+                    BooleanArray::from_iter((0..rows).map(|row| Some(row.is_multiple_of(10))));
                 let nulls = arrow_buffer::NullBuffer::new(!is_null.values());
                 let data = array.to_data().into_builder().nulls(Some(nulls)).build();
                 arrow_array::make_array(data.expect("an array with nulls is valid"))

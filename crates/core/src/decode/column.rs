@@ -45,6 +45,10 @@ pub(crate) struct Decoded {
     pub(crate) owned_bytes: usize,
 }
 
+/// Rows that room is made for at once. How many there will be is a claim of the caller and of the file's metadata; what goes beyond this
+/// grows as rows come.
+const RESERVED_ROWS: usize = 1 << 20;
+
 /// What is needed to read a column.
 pub(crate) struct ColumnParts<S> {
     pub(crate) file: Arc<FileShared<S>>,
@@ -136,6 +140,8 @@ impl<S: ReadAt + 'static, O: Output> Column<S, O> {
 
     /// Leaves the chunk that is being read.
     fn end_chunk(&mut self) {
+        // It is used up: only arrays may hold its buffer now.
+        self.page = None;
         self.cursor = None;
         self.output.drop_dictionary();
         self.dictionary = None;
@@ -254,7 +260,7 @@ impl<S: ReadAt + 'static, O: Output> Column<S, O> {
             return Ok(());
         };
         if self.rows == 0 {
-            self.validity = Validity::new(wanted);
+            self.validity = Validity::new(wanted.min(RESERVED_ROWS));
         }
         let valid = match &mut page.levels {
             Some(levels) => levels.read(rows, &mut self.validity)?,
@@ -269,9 +275,9 @@ impl<S: ReadAt + 'static, O: Output> Column<S, O> {
             self.slice = Some(slice);
         } else {
             if self.rows == 0 {
-                self.output.reserve(wanted);
+                self.output.reserve(wanted.min(RESERVED_ROWS));
             } else if let Some(slice) = self.slice.take() {
-                self.output.reserve(self.rows + wanted);
+                self.output.reserve(self.rows + wanted.min(RESERVED_ROWS));
                 self.output.append(&slice)?;
             }
             self.output.read(&mut page.values, valid)?;
@@ -286,7 +292,7 @@ impl<S: ReadAt + 'static, O: Output> Column<S, O> {
     /// Copies the rows so far out of the page, which is going to be left.
     fn leave_slice(&mut self, wanted: usize) -> Result<()> {
         if let Some(slice) = self.slice.take() {
-            self.output.reserve(self.rows + wanted);
+            self.output.reserve(self.rows + wanted.min(RESERVED_ROWS));
             self.output.append(&slice)?;
         }
         Ok(())

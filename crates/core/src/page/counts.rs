@@ -104,7 +104,7 @@ fn dictionary(num_values: u32, column: &ColumnDescriptor, page: &[u8]) -> Result
         Type::FIXED_LEN_BYTE_ARRAY => 8 * u64::try_from(column.type_length()).unwrap_or(0),
     };
     let has = 8 * page.len() as u64;
-    if u64::from(num_values) * bits > has {
+    if u64::from(num_values).saturating_mul(bits) > has {
         return Err(ParquetError::General(format!(
             "a dictionary of {} bytes says that it has {num_values} values",
             page.len()

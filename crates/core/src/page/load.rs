@@ -214,11 +214,14 @@ impl<T: ReadAt> ChunkCursor<T> {
             self.last.is_compressed = is_compressed;
             self.last.values_at = pending.header_len + values;
         }
-        let (bytes, lease) = plain.share();
         // A dictionary lives as long as its chunk is read, whoever holds it.
-        if !dictionary {
+        let bytes = if dictionary {
+            plain.into_bytes()
+        } else {
+            let (bytes, lease) = plain.share();
             self.lease = Some(lease);
-        }
+            bytes
+        };
         Ok(RawPage {
             header: *header,
             bytes,

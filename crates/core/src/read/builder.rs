@@ -284,9 +284,11 @@ impl<T: ReadAt + ChunkReader + 'static> ReaderBuilder<T> {
         let ledger = Arc::new(Ledger::new(self.parquet_schema().num_columns()));
         let metadata = self.metadata().memory_size() as u64;
         self.check_row_groups()?;
-        let plan = guard::catch(|| self.plan(buffers, 1, &ledger));
-        let plan = plan.map_err(ParquetError::General)??;
-        Ok(ColumnReader::new(plan, metadata))
+        guard::catch(|| {
+            let plan = self.plan(buffers, 1, &ledger)?;
+            Ok(ColumnReader::new(plan, metadata))
+        })
+        .map_err(ParquetError::General)?
     }
 
     /// The pages of every column chunk as their headers describe them; no page body is read.

@@ -1,6 +1,7 @@
 //! [`ColumnReader`]: the values of a file column after column and page after page, of which no batch is made.
 
 use std::fmt;
+use std::iter::FusedIterator;
 use std::sync::Arc;
 use std::vec;
 
@@ -10,6 +11,7 @@ use parquet::arrow::arrow_reader::RowSelector;
 use parquet::errors::Result;
 
 use super::share::{Plan, Root, Share};
+use crate::guard;
 use crate::ledger::{Ledger, Purpose};
 use crate::source::ReadAt;
 
@@ -95,7 +97,8 @@ impl ColumnReader {
                 let Some(root) = self.roots.next() else {
                     return Ok(None);
                 };
-                let share = (self.open)(&root)?;
+                let share = guard::catch(|| (self.open)(&root));
+                let share = share.map_err(ArrowError::ParquetError)??;
                 self.current = Some((root, share));
             }
             if let Some((root, share)) = &mut self.current {
@@ -123,6 +126,8 @@ impl ColumnReader {
         self.output = bytes;
     }
 }
+
+impl FusedIterator for ColumnReader {}
 
 impl Iterator for ColumnReader {
     type Item = Result<ColumnValues, ArrowError>;

@@ -31,12 +31,26 @@ fn has_views(kind: &DataType) -> bool {
     matches!(kind, DataType::Utf8View | DataType::BinaryView)
 }
 
+/// Whether arrays of this type have views, or have arrays in them that do.
+fn holds_views(kind: &DataType) -> bool {
+    match kind {
+        DataType::Struct(fields) => fields.iter().any(|field| holds_views(field.data_type())),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => holds_views(field.data_type()),
+        _ => has_views(kind),
+    }
+}
+
 /// The same values, none of which is in a page: those of views are copied.
 ///
 /// # Errors
 /// None where `array` is valid.
 pub(super) fn owned(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    if !has_views(array.data_type()) && !array.data_type().is_nested() {
+    if !holds_views(array.data_type()) {
         return Ok(Arc::clone(array));
     }
     Ok(make_array(owned_data(array.to_data())?))

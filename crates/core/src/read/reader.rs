@@ -1,6 +1,7 @@
 //! [`Reader`]: the batches of a file, and the ledger of the bytes that reading them holds.
 
 use std::fmt;
+use std::iter::FusedIterator;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
@@ -27,7 +28,6 @@ pub struct Reader {
     metadata: u64,
     /// Bytes of the last batch, as charged to the ledger.
     output: u64,
-    failed: bool,
 }
 
 /// Who makes the batches.
@@ -36,6 +36,8 @@ pub(super) enum Inner {
     Upstream(Box<ParquetRecordBatchReader>),
     /// This crate.
     Owned { batches: Batches, shares: Shares },
+    /// Nobody any more: what the file was read with is gone.
+    Ended,
 }
 
 impl fmt::Debug for Reader {
@@ -64,7 +66,6 @@ impl Reader {
             ledger,
             metadata,
             output: 0,
-            failed: false,
         }
     }
 
@@ -93,6 +94,7 @@ impl Reader {
                     (batch, bytes)
                 }))
             }
+            Inner::Ended => Ok(None),
             Inner::Owned { batches, shares } => {
                 let steps = batches.next();
                 if steps.is_empty() {
@@ -120,22 +122,24 @@ impl Reader {
     }
 }
 
+impl FusedIterator for Reader {}
+
 impl Iterator for Reader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
         self.charge_output(0);
         match self.read() {
             Ok(Some((batch, bytes))) => {
                 self.charge_output(bytes);
                 Some(Ok(batch))
             }
-            Ok(None) => None,
+            Ok(None) => {
+                self.inner = Inner::Ended;
+                None
+            }
             Err(error) => {
-                self.failed = true;
+                self.inner = Inner::Ended;
                 Some(Err(error))
             }
         }

@@ -79,6 +79,7 @@ impl Shares {
         results.sort_by_key(|(share, _)| *share);
         let mut pieces = Vec::new();
         let mut rows = None;
+        let is_whole = results.len() == self.shares.len();
         for (_, result) in results {
             let (of_share, now) = result?;
             let before = *rows.get_or_insert(now);
@@ -86,6 +87,11 @@ impl Shares {
                 return Err(uneven(before, now).into());
             }
             pieces.extend(of_share);
+        }
+        if !is_whole {
+            return Err(ArrowError::ParquetError(
+                "a thread of the reader has ended and its columns are missing".into(),
+            ));
         }
         Ok((pieces, rows.unwrap_or(0)))
     }

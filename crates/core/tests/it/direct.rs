@@ -290,3 +290,47 @@ fn who_decodes_each_column_is_said() {
         );
     }
 }
+
+#[test]
+fn a_reader_that_has_ended_holds_no_page() {
+    let all = all_types();
+    for column in 0..all.num_columns() {
+        let batch = all.project(&[column]).unwrap();
+        let file = write(&batch, properties().build());
+        for strategy in ["direct", "pooled"] {
+            let mut reader = builder(&file, strategy, 1_000).build().unwrap();
+            let ledger = reader.ledger();
+            for batch in reader.by_ref() {
+                batch.unwrap();
+            }
+            assert_eq!(
+                ledger.live(Purpose::Kept),
+                0,
+                "{strategy} {:?}",
+                batch.schema().field(0).name()
+            );
+            drop(reader);
+        }
+    }
+}
+
+#[test]
+fn short_selections_of_flat_and_nested_columns_stay_together() {
+    use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+    let batch = all_types();
+    let file = write(&batch, properties().build());
+    let lengths = (0..600).map(|i| {
+        if i % 2 == 0 {
+            RowSelector::skip(1 + i % 3)
+        } else {
+            RowSelector::select(1 + i % 5)
+        }
+    });
+    let selection = RowSelection::from(lengths.collect::<Vec<_>>());
+    let read = |strategy: &str| {
+        let reader = builder(&file, strategy, 7).with_row_selection(selection.clone());
+        let batches = reader.build().unwrap().collect::<Result<Vec<_>, _>>();
+        batches.unwrap()
+    };
+    assert!(read("direct") == read("upstream"));
+}
