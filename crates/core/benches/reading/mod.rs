@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use alloquet_core::{ReadStrategy, ReaderBuilder};
+use alloquet_core::{ReadStrategy, ReaderBuilder, SharedBytes};
 use arrow_array::{
     ArrayRef, BooleanArray, Float32Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
@@ -125,9 +125,9 @@ impl Case {
     }
 }
 
-/// Reads all rows of `file`, and gives how many there were.
+/// Reads all rows of `file`, and gives how many there were. Pages are used where they lie in memory, in every lane.
 pub(crate) fn read(file: &Bytes, strategy: ReadStrategy) -> usize {
-    let reader = ReaderBuilder::try_new(file.clone())
+    let reader = ReaderBuilder::try_new(SharedBytes(file.clone()))
         .expect("the file is whole")
         .with_strategy(strategy)
         .with_batch_size(BATCH_ROWS)

@@ -116,10 +116,10 @@ struct Wrapped {
     first: String,
 }
 
-/// What a campaign found.
 /// Bytes that the threads of the test harness may take meanwhile: memory is counted for the whole process.
 const HARNESS: u64 = 4 << 10;
 
+/// What a campaign found.
 #[derive(Default)]
 pub(crate) struct Findings {
     runs: u64,

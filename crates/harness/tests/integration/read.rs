@@ -60,7 +60,7 @@ fn every_strategy_is_measured_and_the_answer_given() {
     read(&project, &file, &["--results", "mine"])
         .assert()
         .success();
-    assert_eq!(project.rows("mine/read.csv").len(), 15);
+    assert_eq!(project.rows("mine/read.csv").len(), 18);
 }
 
 #[test]

@@ -203,7 +203,8 @@ fn a_sample_that_fails_is_a_row() {
         .stdout(contains("failed"))
         .stderr(contains("failed").and(contains("panicked").not()));
     let rows = project.rows("mine/read.csv");
-    assert_eq!(rows.len(), 5 * 5, "no sample is lost");
+    // Six strategies, five samples each.
+    assert_eq!(rows.len(), 6 * 5, "no sample is lost");
     for row in rows {
         assert_eq!(row["status"], "failed");
         assert!(row["error"].contains("mine.parquet"), "{}", row["error"]);
