@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use alloquet_core::{ReadStrategy, ReaderBuilder, SharedBytes};
 use arrow_array::{
-    ArrayRef, BooleanArray, Float32Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    ArrayRef, BinaryArray, BooleanArray, Float32Array, Int32Array, Int64Array, RecordBatch,
+    StringArray,
 };
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
@@ -60,12 +61,17 @@ fn strings(rows: u64) -> ArrayRef {
     Arc::new(StringArray::from_iter_values((0..rows).map(text)))
 }
 
+fn binaries(rows: u64) -> ArrayRef {
+    let bytes = |row| format!("value {:06}", mixed(row) % 1_000);
+    Arc::new(BinaryArray::from_iter_values((0..rows).map(bytes)))
+}
+
 /// Every case.
 pub(crate) fn cases() -> impl Iterator<Item = Case> {
     let plain = Some(Encoding::PLAIN);
     let delta = Some(Encoding::DELTA_BINARY_PACKED);
     type Column = (&'static str, fn(u64) -> ArrayRef, Option<Encoding>);
-    let columns: [Column; 11] = [
+    let columns: [Column; 13] = [
         ("float/plain", floats, plain),
         ("float/split", floats, Some(Encoding::BYTE_STREAM_SPLIT)),
         ("bool/plain", booleans, plain),
@@ -73,6 +79,8 @@ pub(crate) fn cases() -> impl Iterator<Item = Case> {
         ("int32/dictionary", integers, None),
         ("int64/delta", long_integers, delta),
         ("int64/dictionary", long_integers, None),
+        ("binary/plain", binaries, plain),
+        ("binary/dictionary", binaries, None),
         ("string/plain", strings, plain),
         ("string/dictionary", strings, None),
         (

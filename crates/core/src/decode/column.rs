@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::vec;
 
-use arrow_array::types::{BinaryType, LargeBinaryType, LargeUtf8Type, Utf8Type};
+use arrow_array::types::{BinaryType, LargeBinaryType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use parquet::basic::Encoding;
@@ -70,9 +70,7 @@ impl<S: ReadAt + 'static> ColumnParts<S> {
             Kind::Four => Box::new(Column::new(self, Numbers::<u32>::new(data_type))),
             Kind::Eight => Box::new(Column::new(self, Numbers::<u64>::new(data_type))),
             Kind::Bytes(width) => Box::new(Column::new(self, Rows::new(data_type, width))),
-            Kind::Utf8 => Box::new(Column::new(self, ByteColumn::<Utf8Type>::new())),
             Kind::Binary => Box::new(Column::new(self, ByteColumn::<BinaryType>::new())),
-            Kind::LargeUtf8 => Box::new(Column::new(self, ByteColumn::<LargeUtf8Type>::new())),
             Kind::LargeBinary => Box::new(Column::new(self, ByteColumn::<LargeBinaryType>::new())),
         }
     }

@@ -15,11 +15,9 @@ pub(crate) enum Kind {
     Eight,
     /// So many bytes a value, as stored, without an alignment.
     Bytes(usize),
-    /// Any number of bytes a value, with offsets of 32 bits, that are text or not.
-    Utf8,
+    /// Any number of bytes a value, with offsets of 32 bits.
     Binary,
     /// The same with offsets of 64 bits.
-    LargeUtf8,
     LargeBinary,
 }
 
@@ -65,9 +63,11 @@ impl Kind {
             {
                 Ok(Self::Bytes(width.unsigned_abs() as usize))
             }
-            (Type::BYTE_ARRAY, DataType::Utf8) => Ok(Self::Utf8),
             (Type::BYTE_ARRAY, DataType::Binary) => Ok(Self::Binary),
-            (Type::BYTE_ARRAY, DataType::LargeUtf8) => Ok(Self::LargeUtf8),
+            // Safe code has to check the text of an array once more when it is made: 1.1 to 1.4 times the instructions.
+            (Type::BYTE_ARRAY, DataType::Utf8 | DataType::LargeUtf8) => {
+                Err("it is text, which the parquet crate decodes in fewer instructions")
+            }
             (Type::BYTE_ARRAY, DataType::LargeBinary) => Ok(Self::LargeBinary),
             _ => Err("its values are stored in another form than in an array"),
         }
@@ -85,10 +85,7 @@ impl Kind {
             (Self::Bits, _) => false,
             (_, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY) => true,
             (Self::Four | Self::Eight, Encoding::DELTA_BINARY_PACKED) => true,
-            (
-                Self::Utf8 | Self::Binary | Self::LargeUtf8 | Self::LargeBinary,
-                Encoding::DELTA_LENGTH_BYTE_ARRAY,
-            ) => true,
+            (Self::Binary | Self::LargeBinary, Encoding::DELTA_LENGTH_BYTE_ARRAY) => true,
             _ => false,
         }
     }

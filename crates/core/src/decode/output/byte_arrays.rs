@@ -1,4 +1,4 @@
-//! [`ByteColumn`]: values of any length, as text or as bytes.
+//! [`ByteColumn`]: values of any length.
 
 use std::mem;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::decode::values::bytes::dictionary::{ByteDictionary, BytesDictionary};
 use crate::decode::values::bytes::plain::BytesPlain;
 use crate::decode::values::bytes::{ByteArrays, ByteValues};
 
-/// Values of any length, in arrays of type `T`. That text is UTF-8 is checked when an array is made of it.
+/// Values of any length, in arrays of type `T`.
 pub(in crate::decode) struct ByteColumn<T: ByteArrayType> {
     dictionary: Option<Arc<ByteDictionary>>,
     values: ByteArrays<T::Offset>,
