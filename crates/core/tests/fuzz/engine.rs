@@ -144,7 +144,7 @@ impl Findings {
         self.errors += u64::from(outcome.error.is_some());
         for (step, growth, bound) in outcome.growth {
             assert!(
-                growth <= bound + HARNESS,
+                growth <= bound.saturating_add(HARNESS),
                 "{}: {step} took {growth} bytes where {bound} are allowed: {}; {:?}",
                 label(),
                 describe(target, case),
