@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::vec;
 
-use arrow_array::types::{BinaryType, LargeBinaryType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use parquet::basic::Encoding;
@@ -13,7 +12,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::damaged;
 use super::kind::Kind;
 use super::levels::Levels;
-use super::output::{Booleans, ByteColumn, Numbers, Output, Rows, Slice};
+use super::output::{Booleans, Numbers, Output, Rows, Slice};
 use super::validity::Validity;
 use crate::format::page_header::{PageHeader, PageKind};
 use crate::ledger::{Ledger, Purpose};
@@ -70,8 +69,6 @@ impl<S: ReadAt + 'static> ColumnParts<S> {
             Kind::Four => Box::new(Column::new(self, Numbers::<u32>::new(data_type))),
             Kind::Eight => Box::new(Column::new(self, Numbers::<u64>::new(data_type))),
             Kind::Bytes(width) => Box::new(Column::new(self, Rows::new(data_type, width))),
-            Kind::Binary => Box::new(Column::new(self, ByteColumn::<BinaryType>::new())),
-            Kind::LargeBinary => Box::new(Column::new(self, ByteColumn::<LargeBinaryType>::new())),
         }
     }
 }

@@ -6,10 +6,10 @@ use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float32Array, Int32Array,
-    Int64Array, RecordBatch, StringArray,
+    Array, ArrayRef, BooleanArray, FixedSizeBinaryArray, Float32Array, Int32Array, Int64Array,
+    RecordBatch,
 };
-use arrow_buffer::{BooleanBufferBuilder, Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
@@ -23,11 +23,6 @@ use proptest::prelude::*;
 use super::levels::Levels;
 use super::validity::Validity;
 use super::values::bits::Bits;
-use super::values::bytes::delta_bytes::{BytesDelta, FixedDelta};
-use super::values::bytes::delta_length::BytesDeltaLength;
-use super::values::bytes::dictionary::{ByteDictionary, BytesDictionary};
-use super::values::bytes::plain::BytesPlain;
-use super::values::bytes::{ByteArrays, ByteValues};
 use super::values::delta::Delta;
 use super::values::dictionary::Dictionary;
 use super::values::fixed::{FixedDictionary, FixedPlain, FixedSplit};
@@ -169,28 +164,8 @@ fn fixed(
             assert_eq!(page.len(), count * width);
             Box::new(FixedDictionary::try_new(bytes, page[..].into(), width).unwrap())
         }
-        Encoding::DELTA_BYTE_ARRAY => Box::new(FixedDelta::try_new(bytes, width).unwrap()),
         Encoding::BYTE_STREAM_SPLIT => Box::new(FixedSplit::try_new(bytes, width).unwrap()),
         other => panic!("rows are not encoded as {other}"),
-    }
-}
-
-fn byte_arrays(
-    page: &DataPage,
-    dictionary: &Option<(Bytes, usize)>,
-    is_text: bool,
-) -> Box<dyn ByteValues<i32>> {
-    let bytes = page.values.clone();
-    match page.encoding {
-        Encoding::PLAIN => Box::new(BytesPlain::new(bytes)),
-        Encoding::RLE_DICTIONARY => {
-            let (page, count) = dictionary.clone().unwrap();
-            let dictionary = ByteDictionary::try_new(page, count, is_text).unwrap();
-            Box::new(BytesDictionary::try_new(bytes, Arc::new(dictionary)).unwrap())
-        }
-        Encoding::DELTA_LENGTH_BYTE_ARRAY => Box::new(BytesDeltaLength::try_new(bytes).unwrap()),
-        Encoding::DELTA_BYTE_ARRAY => Box::new(BytesDelta::try_new(bytes).unwrap()),
-        other => panic!("byte arrays are not encoded as {other}"),
     }
 }
 
@@ -218,12 +193,12 @@ fn decode(file: &Bytes, data_type: &DataType, nullable: bool, steps: &[(usize, b
             Arc::new(<$array>::new(out, validity.finish()))
         }};
     }
-    match *data_type {
+    match data_type {
         DataType::Int32 => decode_numbers!(u32, i32, Int32Array),
         DataType::Float32 => decode_numbers!(u32, f32, Float32Array),
         DataType::Int64 => decode_numbers!(u64, i64, Int64Array),
         DataType::FixedSizeBinary(size) => {
-            let width = size as usize;
+            let width = *size as usize;
             let mut out = Vec::new();
             for mut page in pages {
                 let mut values = fixed(&page, &dictionary, width);
@@ -238,7 +213,7 @@ fn decode(file: &Bytes, data_type: &DataType, nullable: bool, steps: &[(usize, b
                 });
             }
             Arc::new(FixedSizeBinaryArray::new(
-                size,
+                *size,
                 out.into(),
                 validity.finish(),
             ))
@@ -262,29 +237,7 @@ fn decode(file: &Bytes, data_type: &DataType, nullable: bool, steps: &[(usize, b
             }
             Arc::new(BooleanArray::new(out.finish(), validity.finish()))
         }
-        _ => {
-            let is_text = *data_type == DataType::Utf8;
-            let mut out = ByteArrays::new(0, is_text);
-            for mut page in pages {
-                let mut values = byte_arrays(&page, &dictionary, is_text);
-                page.walk(steps, &mut validity, |skip, valid, rows, validity| {
-                    if skip {
-                        values.skip(valid).unwrap();
-                    } else {
-                        let start = out.len();
-                        values.read(valid, &mut out).unwrap();
-                        out.spread(start, validity, rows);
-                    }
-                });
-            }
-            let offsets = OffsetBuffer::new(out.offsets.into());
-            let nulls = validity.finish();
-            if is_text {
-                Arc::new(StringArray::new(offsets, out.values.into(), nulls))
-            } else {
-                Arc::new(BinaryArray::new(offsets, out.values.into(), nulls))
-            }
-        }
+        other => panic!("{other} is not decoded here"),
     }
 }
 
@@ -426,24 +379,8 @@ proptest! {
         check_all(&bits, &[Encoding::PLAIN, Encoding::RLE], &steps);
         for mut rows in rows {
             let rows: ArrayRef = Arc::new(rows.finish());
-            let encodings = [Encoding::PLAIN, Encoding::DELTA_BYTE_ARRAY, Encoding::BYTE_STREAM_SPLIT];
+            let encodings = [Encoding::PLAIN, Encoding::BYTE_STREAM_SPLIT];
             check_all(&rows, &encodings, &steps);
         }
-    }
-
-    #[test]
-    fn byte_arrays_are_what_the_stock_reader_reads(column in column(), steps in steps()) {
-        let encodings = [Encoding::PLAIN, Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY];
-        let text = column.iter().map(|value| value.map(|value| match value % 5 {
-            0 => String::new(),
-            1 => format!("ä{value}öß"),
-            2 => format!("{value:>40}"),
-            _ => value.to_string(),
-        }));
-        let text: ArrayRef = Arc::new(text.collect::<StringArray>());
-        check_all(&text, &encodings, &steps);
-        let binary = column.iter().map(|value| value.map(|value| value.to_le_bytes()[..(value & 7) as usize].to_vec()));
-        let binary: ArrayRef = Arc::new(binary.collect::<BinaryArray>());
-        check_all(&binary, &encodings, &steps);
     }
 }

@@ -56,8 +56,8 @@
 //!
 //! # Columns that are decoded here
 //!
-//! With `decode=direct`: flat columns of booleans, of numbers, dates and times that are stored as they are in an array, of bytes of fixed
-//! and of any length (not of text), in the encodings PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY and, of booleans, RLE.
+//! With `decode=direct`: flat columns of booleans, of numbers, dates and times that are stored as they are in an array, and of bytes of
+//! fixed length, in the encodings PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED and, of booleans, RLE.
 //! [`Reader::decode_path`] says of each column who decodes it, and why it is the parquet crate. A batch is a slice where it lies in one
 //! PLAIN page of fixed width and none of its rows is null; other rows are written once, into the batch.
 //!

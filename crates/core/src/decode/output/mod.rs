@@ -1,7 +1,6 @@
 //! Arrays under construction: what a column's values are collected in, or the slice of a page that they are already.
 
 mod booleans;
-mod byte_arrays;
 mod numbers;
 mod rows;
 
@@ -16,7 +15,6 @@ use parquet::basic::Encoding;
 use parquet::errors::{ParquetError, Result};
 
 pub(super) use booleans::Booleans;
-pub(super) use byte_arrays::ByteColumn;
 pub(super) use numbers::Numbers;
 pub(super) use rows::Rows;
 

@@ -14,7 +14,6 @@ use super::{Finished, Output, Slice, array, no_dictionary, unexpected};
 use crate::decode::ends_early;
 use crate::decode::validity::Validity;
 use crate::decode::values::Values;
-use crate::decode::values::bytes::delta_bytes::FixedDelta;
 use crate::decode::values::fixed::{FixedDictionary, FixedPlain, FixedSplit};
 use crate::decode::values::spread::spread_rows;
 
@@ -42,7 +41,6 @@ pub(in crate::decode) enum RowsAt {
     Plain(FixedPlain),
     Dictionary(FixedDictionary),
     Split(FixedSplit),
-    Delta(FixedDelta),
 }
 
 impl Output for Rows {
@@ -73,7 +71,6 @@ impl Output for Rows {
                 RowsAt::Dictionary(FixedDictionary::try_new(values, dictionary, self.width)?)
             }
             Encoding::BYTE_STREAM_SPLIT => RowsAt::Split(FixedSplit::try_new(values, self.width)?),
-            Encoding::DELTA_BYTE_ARRAY => RowsAt::Delta(FixedDelta::try_new(values, self.width)?),
             other => return Err(unexpected(other, &self.data_type)),
         })
     }
@@ -100,7 +97,6 @@ impl Output for Rows {
             RowsAt::Plain(values) => values.read(n, out),
             RowsAt::Dictionary(values) => values.read(n, out),
             RowsAt::Split(values) => values.read(n, out),
-            RowsAt::Delta(values) => values.read(n, out),
         }
     }
 
@@ -109,7 +105,6 @@ impl Output for Rows {
             RowsAt::Plain(values) => values.skip(n),
             RowsAt::Dictionary(values) => values.skip(n),
             RowsAt::Split(values) => values.skip(n),
-            RowsAt::Delta(values) => values.skip(n),
         }
     }
 

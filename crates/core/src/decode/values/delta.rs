@@ -89,7 +89,8 @@ impl<T: Native> Delta<T> {
     }
 
     /// Values that were not taken yet, as the page says: no more than a claim.
-    pub(crate) fn left(&self) -> usize {
+    #[cfg(test)]
+    fn left(&self) -> usize {
         self.left
     }
 
@@ -97,7 +98,8 @@ impl<T: Native> Delta<T> {
     ///
     /// # Errors
     /// Where they end early.
-    pub(crate) fn end(&self) -> Result<usize> {
+    #[cfg(test)]
+    fn end(&self) -> Result<usize> {
         let mut rest = self.clone();
         let first = usize::from(rest.at_first);
         let mut left = rest.left.saturating_sub(first);

@@ -4,7 +4,6 @@
 //! of FIXED_LEN_BYTE_ARRAY are rows of bytes, one after the other in a `Vec<u8>`.
 
 pub(crate) mod bits;
-pub(crate) mod bytes;
 pub(crate) mod delta;
 pub(crate) mod dictionary;
 pub(crate) mod fixed;

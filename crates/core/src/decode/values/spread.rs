@@ -20,23 +20,7 @@ pub(crate) fn spread<T: Copy + Default>(
     let dense = out.len() - start;
     out.resize(start + rows, T::default());
     if let Some(rows) = Rows::last(validity, rows) {
-        spread_slots::<T, false>(&mut out[start..], dense, rows, T::default());
-    }
-}
-
-/// As [`spread`], for the ends of values that have any length: a null row ends where the row before it does. `out` has an end
-/// at `start - 1`, or else that is taken to be the default.
-pub(crate) fn spread_offsets<T: Copy + Default>(
-    out: &mut Vec<T>,
-    start: usize,
-    validity: &Validity,
-    rows: usize,
-) {
-    let dense = out.len() - start;
-    let before = start.checked_sub(1).and_then(|at| out.get(at).copied());
-    out.resize(start + rows, T::default());
-    if let Some(rows) = Rows::last(validity, rows) {
-        spread_slots::<T, true>(&mut out[start..], dense, rows, before.unwrap_or_default());
+        spread_slots(&mut out[start..], dense, rows);
     }
 }
 
@@ -56,9 +40,9 @@ pub(crate) fn spread_rows(
     let slots = &mut out[start..];
     match width {
         0 => {}
-        2 => spread_slots::<[u8; 2], false>(slots.as_chunks_mut().0, bytes / 2, rows, [0; 2]),
-        12 => spread_slots::<[u8; 12], false>(slots.as_chunks_mut().0, bytes / 12, rows, [0; 12]),
-        16 => spread_slots::<[u8; 16], false>(slots.as_chunks_mut().0, bytes / 16, rows, [0; 16]),
+        2 => spread_slots::<[u8; 2]>(slots.as_chunks_mut().0, bytes / 2, rows),
+        12 => spread_slots::<[u8; 12]>(slots.as_chunks_mut().0, bytes / 12, rows),
+        16 => spread_slots::<[u8; 16]>(slots.as_chunks_mut().0, bytes / 16, rows),
         _ => spread_any(slots, bytes / width, width, rows),
     }
 }
@@ -172,20 +156,11 @@ fn put_word(bits: &mut [u8], at: usize, count: usize, word: u64) {
     }
 }
 
-/// Moves the first `dense` of `slots` to their rows. A null row gets `null`; with `CARRY` what the row before it has, and the
-/// first row `null`.
+/// Moves the first `dense` of `slots` to their rows. A null row gets `T::default()`.
 #[inline]
-fn spread_slots<T: Copy + Default, const CARRY: bool>(
-    slots: &mut [T],
-    dense: usize,
-    rows: Rows<'_>,
-    null: T,
-) {
+fn spread_slots<T: Copy + Default>(slots: &mut [T], dense: usize, rows: Rows<'_>) {
+    let null = T::default();
     rows.for_words(dense, |row, dense, valid, word| {
-        let mut null = null;
-        if CARRY && dense > 0 {
-            null = slots[dense - 1];
-        }
         if valid == word.count {
             slots.copy_within(dense..dense + valid, row);
             return;
@@ -201,11 +176,7 @@ fn spread_slots<T: Copy + Default, const CARRY: bool>(
         for slot in slots {
             let value = values[at % WORD];
             let is_valid = bits & 1;
-            let value = if is_valid == 1 { value } else { null };
-            if CARRY {
-                null = value;
-            }
-            *slot = value;
+            *slot = if is_valid == 1 { value } else { null };
             at += is_valid as usize;
             bits >>= 1;
         }
@@ -264,19 +235,6 @@ mod tests {
         spread(&mut out, before, &validity, rows.len());
         assert_eq!(out[..before], vec![99; before]);
         assert_eq!(out[before..], numbers);
-
-        for start in [0, 1, 5] {
-            let mut out = vec![7; start];
-            out.extend((1..=count as i32).map(|i| 7 + i));
-            spread_offsets(&mut out, start, &validity, rows.len());
-            let mut end = if start > 0 { 7 } else { 0 };
-            for (i, &number) in numbers.iter().enumerate() {
-                if number > 0 {
-                    end = 7 + number as i32;
-                }
-                assert_eq!(out[start + i], end);
-            }
-        }
 
         for width in [0, 1, 2, 3, 12, 16, 33] {
             let row = |number: &u32| vec![*number as u8; width];
